@@ -1,0 +1,54 @@
+package record
+
+import "fmt"
+
+// Codec is the compression of a batch: the low three bits of its attributes.
+type Codec int8
+
+// The codecs of Kafka; Zstd since 2.1 (KIP-110).
+const (
+	None Codec = iota
+	Gzip
+	Snappy
+	LZ4
+	Zstd
+)
+
+// String is the name as Kafka's configuration and tools spell it.
+func (c Codec) String() string {
+	switch c {
+	case None:
+		return "none"
+	case Gzip:
+		return "gzip"
+	case Snappy:
+		return "snappy"
+	case LZ4:
+		return "lz4"
+	case Zstd:
+		return "zstd"
+	}
+	return fmt.Sprintf("unknown(%d)", int8(c))
+}
+
+// ParseCodec is the inverse of String for the known codecs.
+func ParseCodec(name string) (Codec, bool) {
+	for c := None; c <= Zstd; c++ {
+		if c.String() == name {
+			return c, true
+		}
+	}
+	return None, false
+}
+
+// DefaultLevel asks Compress for the codec's own default level.
+const DefaultLevel = -1 << 31
+
+// Limits bound what reading a batch may cost.
+type Limits struct {
+	// MaxDecompressed is the most bytes that one batch may decompress to; 0 means DefaultMaxDecompressed.
+	MaxDecompressed int
+}
+
+// DefaultMaxDecompressed is generous beside any batch that a client means to send.
+const DefaultMaxDecompressed = 1 << 30

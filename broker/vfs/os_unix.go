@@ -1,0 +1,27 @@
+//go:build unix
+
+package vfs
+
+import (
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// The errors that CrashFS shares with the operating system, so that a caller's errors.Is works over both.
+const (
+	errIsDir    = syscall.EISDIR
+	errNotDir   = syscall.ENOTDIR
+	errNotEmpty = syscall.ENOTEMPTY
+	errBadFile  = syscall.EBADF
+	errInvalid  = syscall.EINVAL
+)
+
+func diskSpace(dir string) (total, usable int64, err error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return 0, 0, err
+	}
+	size := int64(st.Bsize)
+	return int64(st.Blocks) * size, int64(st.Bavail) * size, nil
+}
