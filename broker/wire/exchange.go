@@ -1,0 +1,120 @@
+package wire
+
+import (
+	"net"
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"barnabas/broker/vfs"
+)
+
+// Conn describes one connection of a client. The server fills in the first group before Connected is called, and
+// never changes it.
+type Conn struct {
+	ID               uint64 // unique in this process
+	Listener         string // name of the listener that accepted it
+	SecurityProtocol string // PLAINTEXT
+	Remote, Local    net.Addr
+
+	// The handler keeps what it likes here. Only Handle, which runs for one request of a connection at a time,
+	// Connected and Disconnected may touch it without a lock.
+	ClientSoftwareName    string
+	ClientSoftwareVersion string
+	Attachment            any
+
+	lastUse atomic.Int64
+}
+
+// LastUse is when the last request arrived, or when the connection was accepted.
+func (c *Conn) LastUse() time.Time { return time.Unix(0, c.lastUse.Load()) }
+
+// Touch records that a request arrived at now. The server calls it.
+func (c *Conn) Touch(now time.Time) { c.lastUse.Store(now.UnixNano()) }
+
+// Handler is what a server calls. Connected, Handle and Disconnected of one connection never overlap, and come in
+// this order; those of different connections do. Disconnected comes once no more requests will be handled, maybe
+// before the last of them is answered.
+type Handler interface {
+	Connected(*Conn)
+	Handle(*Request)
+	Disconnected(*Conn)
+}
+
+// Sink is the server's side of a request.
+type Sink interface {
+	// Answered takes the outcome of a request, exactly once: an answer, silence (no parts), or a reason to close
+	// the connection.
+	Answered(r *Request, answer Response, failure error)
+}
+
+// Request is one request to be answered. Exactly one of Reply, NoReply and Close is called, once, from any
+// goroutine; a second call does nothing but release what it carries. Frame is pooled: neither it nor anything that
+// aliases it may be touched after that call.
+type Request struct {
+	Conn     *Conn
+	Frame    []byte // without the length in front
+	Received time.Time
+
+	sink     Sink
+	answered atomic.Bool
+}
+
+// NewRequest makes a request whose outcome goes to sink.
+func NewRequest(conn *Conn, frame []byte, received time.Time, sink Sink) *Request {
+	return &Request{Conn: conn, Frame: frame, Received: received, sink: sink}
+}
+
+// Reply answers the request. The answer goes out when those to all earlier requests of the connection have.
+func (r *Request) Reply(answer Response) { r.finish(answer, nil) }
+
+// NoReply ends a request that has no answer, as a produce request with acks=0.
+func (r *Request) NoReply() { r.finish(Response{}, nil) }
+
+// Close ends the request by closing its connection; reason is logged.
+func (r *Request) Close(reason error) { r.finish(Response{}, reason) }
+
+func (r *Request) finish(answer Response, failure error) {
+	if r.answered.Swap(true) {
+		answer.Sent()
+		return
+	}
+	r.sink.Answered(r, answer, failure)
+}
+
+// Response is an answer ready to be written: the parts, in order, beginning with the length of the frame.
+type Response struct {
+	Parts []Part
+	// OnSent is called once, when the parts are not needed any more: sent, or given up. May be nil. It releases
+	// what the parts hold; whoever writes a Response calls Sent and touches neither Bytes nor Range afterwards.
+	OnSent func()
+}
+
+// Part is a piece of an answer: bytes, or a piece of a file when Range has a length.
+type Part struct {
+	Bytes []byte
+	Range vfs.FileRange
+}
+
+// Sent releases what the response holds.
+func (r Response) Sent() {
+	if r.OnSent != nil {
+		r.OnSent()
+	}
+}
+
+// Size is the number of bytes that the response puts on the wire.
+func (r Response) Size() int64 {
+	var n int64
+	for i := range r.Parts {
+		n += int64(len(r.Parts[i].Bytes)) + r.Parts[i].Range.Length
+	}
+	return n
+}
+
+// Encode makes an answer of one part in a pooled buffer.
+func Encode(h Header, resp kmsg.Response) Response {
+	buf := AppendResponse(GetBuffer(0), h, resp)
+	return Response{Parts: []Part{{Bytes: buf}}, OnSent: func() { PutBuffer(buf) }}
+}
