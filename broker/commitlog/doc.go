@@ -1,0 +1,15 @@
+// Package commitlog keeps the logs of one broker: for each partition the segments, their indexes, the leader epochs
+// and the producer state; for each log directory the checkpoints and the marker of a clean shutdown. Files are
+// those of Apache Kafka 2.8.2 to 3.9.1, in both directions: see FORMAT.md.
+//
+// The package knows nothing of replicas. Who may append, which epoch leads and where the high watermark stands is
+// told to it by package partition.
+//
+// Invariants, kept by every method of Log:
+//
+//   - StartOffset <= LastStableOffset <= HighWatermark <= EndOffset
+//   - a leader epoch never goes back, and neither does the offset at which it starts
+//   - offsets within a segment grow; segments follow one another without overlap
+//   - producer state equals a replay of the log
+//   - nothing is answered as written by a directory that has failed once
+package commitlog

@@ -1,0 +1,38 @@
+package commitlog
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strconv"
+)
+
+// TopicPartition names one partition.
+type TopicPartition struct {
+	Topic     string
+	Partition int32
+}
+
+// String is the name Kafka gives the partition and its directory: topic-partition.
+func (tp TopicPartition) String() string {
+	return tp.Topic + "-" + strconv.Itoa(int(tp.Partition))
+}
+
+// TopicID is the unique id of a topic (KIP-516). The zero value means that the topic has none.
+type TopicID [16]byte
+
+// IsZero tells that no id is known.
+func (id TopicID) IsZero() bool { return id == TopicID{} }
+
+// String is the form that Kafka writes: URL-safe base64 without padding.
+func (id TopicID) String() string { return base64.RawURLEncoding.EncodeToString(id[:]) }
+
+// ParseTopicID reads the form that String writes.
+func ParseTopicID(s string) (TopicID, error) {
+	var id TopicID
+	b, err := base64.RawURLEncoding.DecodeString(s)
+	if err != nil || len(b) != len(id) {
+		return id, fmt.Errorf("topic id %q is not 16 bytes in base64", s)
+	}
+	copy(id[:], b)
+	return id, nil
+}
