@@ -1,0 +1,5 @@
+package api
+
+import "github.com/twmb/franz-go/pkg/kmsg"
+
+func (d *Dispatcher) deleteTopics(c *call, req *kmsg.DeleteTopicsRequest) { c.Close(errBusy) }

@@ -1,0 +1,258 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"barnabas/broker/metadata"
+	"barnabas/broker/wire"
+)
+
+// Config is what the handlers need to know of their broker.
+type Config struct {
+	BrokerID  int32
+	ClusterID string
+
+	// InterBrokerListener names the listener whose endpoints other brokers are
+	// reached by.
+	InterBrokerListener string
+
+	AutoCreateTopics  bool  // auto.create.topics.enable
+	DeleteTopics      bool  // delete.topic.enable
+	FetchMaxBytes     int32 // fetch.max.bytes; 0 means Kafka's default of 55 MiB
+	FetchSessionSlots int   // max.incremental.fetch.session.cache.slots; 0 switches sessions off
+
+	// Partitions and replication of a topic that is made because somebody asked
+	// for it: num.partitions and default.replication.factor, and the settings
+	// of the two internal topics.
+	AutoTopic func(name string) AutoTopic
+
+	// Workers that run what talks to ZooKeeper; 0 means 8. WorkerQueue is how
+	// many such requests may wait for one; 0 means 1,000.
+	Workers, WorkerQueue int
+
+	Log *logrus.Entry
+}
+
+// AutoTopic is how a topic is laid out that is created automatically.
+type AutoTopic struct {
+	Partitions        int32
+	ReplicationFactor int16
+	Configs           map[string]string
+}
+
+// Dependencies are the parts of the broker that do the work.
+type Dependencies struct {
+	Replicas    Replicas
+	Metadata    *metadata.Cache
+	Admin       Admin
+	Controller  Controller
+	ProducerIDs ProducerIDs
+	BrokerEpoch BrokerEpoch
+}
+
+const (
+	defaultFetchMaxBytes = 55 << 20
+	defaultWorkers       = 8
+	defaultWorkerQueue   = 1000
+)
+
+// Dispatcher implements wire.Handler: it decodes a request, and calls the
+// handler of its API.
+type Dispatcher struct {
+	cfg      Config
+	deps     Dependencies
+	log      *logrus.Entry
+	sessions *fetchSessions
+	pending  *pendingTopics
+	creating *autoCreations
+	workers  *workers
+}
+
+var _ wire.Handler = (*Dispatcher)(nil)
+
+// New makes a Dispatcher and starts its workers; Close stops them.
+func New(cfg Config, deps Dependencies) *Dispatcher {
+	if cfg.FetchMaxBytes == 0 {
+		cfg.FetchMaxBytes = defaultFetchMaxBytes
+	}
+	if cfg.Workers == 0 {
+		cfg.Workers = defaultWorkers
+	}
+	if cfg.WorkerQueue == 0 {
+		cfg.WorkerQueue = defaultWorkerQueue
+	}
+	return &Dispatcher{
+		cfg:      cfg,
+		deps:     deps,
+		log:      cfg.Log,
+		sessions: newFetchSessions(cfg.FetchSessionSlots),
+		pending:  newPendingTopics(),
+		creating: newAutoCreations(),
+		workers:  newWorkers(cfg.Workers, cfg.WorkerQueue),
+	}
+}
+
+// Close ends the workers, waits for what they are doing, and answers what
+// waits for topics to appear or to go.
+func (d *Dispatcher) Close() {
+	d.workers.close()
+	d.pending.close()
+}
+
+// call is one request on its way through a handler.
+type call struct {
+	*wire.Request
+	header wire.Header
+}
+
+// clientID is the client id, empty for null. It aliases the frame.
+func (c *call) clientID() string {
+	if c.header.ClientID == nil {
+		return ""
+	}
+	return *c.header.ClientID
+}
+
+// answer encodes resp at the request's version and replies with it.
+func (c *call) answer(resp kmsg.Response) { c.Reply(wire.Encode(c.header, resp)) }
+
+type handler func(*Dispatcher, *call, kmsg.Request)
+
+// handlers by API key. Which versions reach them stands in wire.APIs; a test
+// holds the two tables together.
+var handlers = map[int16]handler{
+	0:  handle((*Dispatcher).produce),
+	1:  handle((*Dispatcher).fetch),
+	2:  handle((*Dispatcher).listOffsets),
+	3:  handle((*Dispatcher).metadata),
+	4:  handle((*Dispatcher).leaderAndISR),
+	5:  handle((*Dispatcher).stopReplica),
+	6:  handle((*Dispatcher).updateMetadata),
+	7:  handle((*Dispatcher).controlledShutdown),
+	18: handle((*Dispatcher).apiVersions),
+	19: handle((*Dispatcher).createTopics),
+	20: handle((*Dispatcher).deleteTopics),
+	21: handle((*Dispatcher).deleteRecords),
+	22: handle((*Dispatcher).initProducerID),
+	23: handle((*Dispatcher).offsetForLeaderEpoch),
+	32: handle((*Dispatcher).describeConfigs),
+	33: handle((*Dispatcher).alterConfigs),
+	35: handle((*Dispatcher).describeLogDirs),
+	37: handle((*Dispatcher).createPartitions),
+	43: handle((*Dispatcher).electLeaders),
+	44: handle((*Dispatcher).incrementalAlterConfigs),
+	45: handle((*Dispatcher).alterPartitionReassignments),
+	46: handle((*Dispatcher).listPartitionReassignments),
+	56: handle((*Dispatcher).alterPartition),
+	60: handle((*Dispatcher).describeCluster),
+}
+
+// handle adapts a handler of one request type. DecodeRequest gives the type
+// that belongs to the key.
+func handle[R kmsg.Request](h func(*Dispatcher, *call, R)) handler {
+	return func(d *Dispatcher, c *call, req kmsg.Request) { h(d, c, req.(R)) }
+}
+
+// Connected does nothing: no state is kept before a client speaks.
+func (d *Dispatcher) Connected(*wire.Conn) {}
+
+// Disconnected does nothing: fetch sessions outlive their connection (KIP-227),
+// and what is parked runs into its deadline.
+func (d *Dispatcher) Disconnected(*wire.Conn) {}
+
+// Handle answers one request. What cannot be read closes the connection, as
+// does an API or version that is not served, ApiVersions excepted.
+func (d *Dispatcher) Handle(r *wire.Request) {
+	h, body, err := wire.ParseHeader(r.Frame)
+	c := &call{Request: r, header: h}
+	var unsupported *wire.UnsupportedError
+	if errors.As(err, &unsupported) && h.Key == wire.KeyApiVersions {
+		c.apiVersionsUnsupported()
+		return
+	}
+	if err != nil {
+		r.Close(err)
+		return
+	}
+	req, err := wire.DecodeRequest(h, body)
+	if err != nil {
+		r.Close(err)
+		return
+	}
+	handlers[h.Key](d, c, req)
+}
+
+// work runs f on a worker. f gets a context that ends when the Dispatcher
+// closes.
+func (d *Dispatcher) work(c *call, f func(context.Context)) {
+	if !d.workers.submit(f) {
+		c.Close(errBusy)
+	}
+}
+
+var errBusy = errors.New("too many administrative requests are waiting")
+
+// workers is a fixed number of goroutines that run submitted functions in
+// order of submission.
+type workers struct {
+	jobs   chan func(context.Context)
+	ctx    context.Context
+	cancel context.CancelFunc
+	done   sync.WaitGroup
+
+	mu struct {
+		sync.RWMutex
+		closed bool
+	}
+}
+
+func newWorkers(n, queue int) *workers {
+	w := &workers{jobs: make(chan func(context.Context), queue)}
+	w.ctx, w.cancel = context.WithCancel(context.Background())
+	for range n {
+		w.done.Go(func() {
+			for job := range w.jobs {
+				job(w.ctx)
+			}
+		})
+	}
+	return w
+}
+
+// submit queues f; false if the queue is full or closed.
+func (w *workers) submit(f func(context.Context)) bool {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	if w.mu.closed {
+		return false
+	}
+	select {
+	case w.jobs <- f:
+		return true
+	default:
+		return false
+	}
+}
+
+// close lets what is queued run with an ended context, so that all of it is
+// answered, and waits.
+func (w *workers) close() {
+	w.mu.Lock()
+	closed := w.mu.closed
+	w.mu.closed = true
+	w.mu.Unlock()
+	if closed {
+		return
+	}
+	w.cancel()
+	close(w.jobs)
+	w.done.Wait()
+}
+
+func millis(ms int32) time.Duration { return time.Duration(ms) * time.Millisecond }

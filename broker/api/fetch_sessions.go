@@ -1,0 +1,5 @@
+package api
+
+type fetchSessions struct{}
+
+func newFetchSessions(slots int) *fetchSessions { return &fetchSessions{} }

@@ -1,0 +1,67 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"barnabas/admin"
+	"barnabas/broker/commitlog"
+	"barnabas/broker/partition"
+)
+
+// Replicas is what this package asks of the partitions that live here;
+// *partition.Manager is one.
+type Replicas interface {
+	Produce(req *partition.ProduceRequest, done func([]partition.ProduceResult))
+	Fetch(req *partition.FetchRequest, done func([]partition.FetchResult))
+	ListOffset(topic string, partition int32, timestamp int64, readCommitted bool, replicaID, currentLeaderEpoch int32, version int16) (ts, offset int64, leaderEpoch int32, err error)
+	OffsetForLeaderEpoch(topic string, partition, currentLeaderEpoch, leaderEpoch int32) (epoch int32, endOffset int64, err error)
+	DeleteRecords(offsets map[commitlog.TopicPartition]int64, timeout time.Duration, done func(map[commitlog.TopicPartition]partition.DeleteRecordsResult))
+	LogDirs() []partition.LogDirDescription
+	ApplyLeaderAndISR(req partition.LeaderAndISR) (all error, each []partition.PartitionError)
+	StopReplicas(req partition.StopReplicas) (all error, each []partition.PartitionError)
+	SetAliveBrokers(alive map[int32]partition.BrokerInfo)
+}
+
+// Admin reads and changes the cluster's configuration in ZooKeeper; *admin.Admin
+// is one. Its methods block for the round trips that they need.
+type Admin interface {
+	CreateTopics(ctx context.Context, specs []admin.TopicSpec, validateOnly bool) []admin.TopicResult
+	CreatePartitions(ctx context.Context, specs []admin.PartitionsSpec, validateOnly bool) []admin.PartitionsResult
+	DeleteTopics(ctx context.Context, names []string) []admin.DeleteResult
+	AlterConfigs(ctx context.Context, specs []admin.AlterSpec, validateOnly bool) []admin.AlterResult
+	IncrementalAlterConfigs(ctx context.Context, specs []admin.IncrementalSpec, validateOnly bool) []admin.AlterResult
+	DescribeConfigs(ctx context.Context, specs []admin.DescribeSpec, o admin.DescribeOptions) []admin.DescribeResult
+}
+
+// Controller is the cluster's controller as far as it is this process.
+type Controller interface {
+	// IsActive tells whether this broker is the controller now.
+	IsActive() bool
+	// Do answers ControlledShutdown, AlterPartition, ElectLeaders,
+	// AlterPartitionReassignments and ListPartitionReassignments, with
+	// NOT_CONTROLLER where this broker is not the controller. done is called
+	// exactly once, from any goroutine.
+	Do(req kmsg.Request, done func(kmsg.Response))
+}
+
+// ProducerIDs hands out ids for idempotent producers, each of them once in the
+// life of the cluster. Next may ask ZooKeeper or the controller for a new
+// block, and fails with a retriable error while it cannot.
+type ProducerIDs interface {
+	Next(ctx context.Context) (int64, error)
+}
+
+// BrokerEpoch tells the czxid of this broker's registration, by which orders
+// meant for an earlier life of it are recognised (KIP-380); -1 while it is not
+// registered.
+type BrokerEpoch interface {
+	BrokerEpoch() int64
+}
+
+var (
+	_ Replicas = (*partition.Manager)(nil)
+	_ Admin    = (*admin.Admin)(nil)
+)
