@@ -59,8 +59,8 @@ func (t Table) WriteHelp(w io.Writer) error {
 // listenerPrefix begins keys that hold for one listener only, as in listener.name.internal.max.connections.
 const listenerPrefix = "listener.name."
 
-// lookupBroker finds the row of a broker key as a file may write it: plain, or behind a listener's prefix (and, for SASL, a mechanism's).
-func lookupBroker(name string) *Key {
+// LookupBroker finds the row of a broker key as a file may write it: plain, or behind a listener's prefix (and, for SASL, a mechanism's).
+func LookupBroker(name string) *Key {
 	if k := Broker.Lookup(name); k != nil {
 		return k
 	}
@@ -77,6 +77,25 @@ func lookupBroker(name string) *Key {
 		}
 	}
 	return nil
+}
+
+// BrokerSynonyms lists the keys that stand for a broker key, in the order of precedence, itself included: a listener's key falls back to
+// the plain one, and the times of logs may be given in several units.
+func BrokerSynonyms(name string) []string {
+	for _, family := range [][]string{
+		{"log.roll.ms", "log.roll.hours"},
+		{"log.roll.jitter.ms", "log.roll.jitter.hours"},
+		{"log.flush.interval.ms", "log.flush.scheduler.interval.ms"},
+		{"log.retention.ms", "log.retention.minutes", "log.retention.hours"},
+	} {
+		if i := slices.Index(family, name); i >= 0 {
+			return family[i:]
+		}
+	}
+	if k := LookupBroker(name); k != nil && k.Name != name {
+		return []string{name, k.Name}
+	}
+	return []string{name}
 }
 
 func init() {

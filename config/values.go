@@ -46,7 +46,7 @@ func New(set map[string]string) (*Values, error) {
 		v.set[name] = value
 	}
 	for _, name := range v.Names() {
-		k := lookupBroker(name)
+		k := LookupBroker(name)
 		if k == nil {
 			v.unknown = append(v.unknown, name)
 			continue
@@ -135,7 +135,7 @@ func (v *Values) Unknown() []string { return v.unknown }
 func (v *Values) WithoutEffect() []string {
 	var names []string
 	for _, name := range v.Names() {
-		if k := lookupBroker(name); k != nil && !k.Acted && (k.Default == nil || *k.Default != v.set[name]) {
+		if k := LookupBroker(name); k != nil && !k.Acted && (k.Default == nil || *k.Default != v.set[name]) {
 			names = append(names, name)
 		}
 	}
