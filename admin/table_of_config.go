@@ -33,7 +33,9 @@ func (t configTable) TopicKey(name string) (TopicKey, bool) {
 
 func (t configTable) TopicKeys() []string { return names(config.Topic) }
 
-func (t configTable) CheckTopic(name, value string) error { return config.Topic.Lookup(name).Check(value) }
+func (t configTable) CheckTopic(name, value string) error {
+	return config.Topic.Lookup(name).Check(value)
+}
 
 // CheckTopicTogether holds the one rule between keys of a topic that Kafka has beside tiered storage's: a record may not be held back from compaction for longer than it may
 // stay uncompacted.

@@ -85,12 +85,14 @@ func BrokerSynonyms(name string) []string {
 	for _, family := range [][]string{
 		{"log.roll.ms", "log.roll.hours"},
 		{"log.roll.jitter.ms", "log.roll.jitter.hours"},
-		{"log.flush.interval.ms", "log.flush.scheduler.interval.ms"},
 		{"log.retention.ms", "log.retention.minutes", "log.retention.hours"},
 	} {
-		if i := slices.Index(family, name); i >= 0 {
-			return family[i:]
+		if slices.Contains(family, name) {
+			return family
 		}
+	}
+	if name == "log.flush.interval.ms" {
+		return []string{name, "log.flush.scheduler.interval.ms"} // a default for the first, not its equal
 	}
 	if k := LookupBroker(name); k != nil && k.Name != name {
 		return []string{name, k.Name}
