@@ -52,3 +52,10 @@ type Limits struct {
 
 // DefaultMaxDecompressed is generous beside any batch that a client means to send.
 const DefaultMaxDecompressed = 1 << 30
+
+func (l Limits) max() int {
+	if l.MaxDecompressed > 0 {
+		return l.MaxDecompressed
+	}
+	return DefaultMaxDecompressed
+}
