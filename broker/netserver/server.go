@@ -2,7 +2,11 @@ package netserver
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net"
+	"strconv"
+	"sync"
 	"time"
 
 	"github.com/sirupsen/logrus"
@@ -33,17 +37,161 @@ type Config struct {
 }
 
 // Server accepts connections and exchanges frames with a handler.
-type Server struct{}
+type Server struct {
+	cfg     Config
+	handler wire.Handler
+	memory  *budget
+	guests  *guests
+	bound   []bound
+	stopped chan struct{} // closed when Close begins
 
-// Listen binds every listener.
-func Listen(cfg Config) (*Server, error) { panic("not yet") }
+	acceptors sync.WaitGroup // accept loops and the caretaker
+	conns     struct {
+		sync.Mutex
+		open    map[*conn]struct{}
+		nextID  uint64
+		closing bool
+		running sync.WaitGroup // one for each connection's goroutine; added to only while !closing
+	}
+}
+
+// bound is a listener that has its socket.
+type bound struct {
+	Listener
+	socket net.Listener
+}
+
+// Listen binds every listener, or none: after an error nothing is left bound.
+func Listen(cfg Config) (*Server, error) {
+	if cfg.MaxRequestBytes <= 0 {
+		return nil, fmt.Errorf("the largest request has to be positive, not %d bytes", cfg.MaxRequestBytes)
+	}
+	s := &Server{
+		cfg:     cfg,
+		memory:  newBudget(cfg.QueuedMaxBytes),
+		guests:  newGuests(cfg.MaxConnections, cfg.MaxConnectionsPerIP),
+		stopped: make(chan struct{}),
+	}
+	s.conns.open = make(map[*conn]struct{})
+	for _, l := range cfg.Listeners {
+		socket, err := bind(cfg, l)
+		if err != nil {
+			s.closeSockets()
+			return nil, err
+		}
+		s.bound = append(s.bound, bound{Listener: l, socket: socket})
+	}
+	return s, nil
+}
+
+func bind(cfg Config, l Listener) (net.Listener, error) {
+	if l.Protocol != "PLAINTEXT" {
+		return nil, fmt.Errorf("listener %s: security protocol %s is not served", l.Name, l.Protocol)
+	}
+	config := net.ListenConfig{Control: socketOptions(cfg.ReceiveBuffer)}
+	socket, err := config.Listen(context.Background(), "tcp", net.JoinHostPort(l.Host, strconv.Itoa(l.Port)))
+	if err != nil {
+		return nil, fmt.Errorf("listener %s: %w", l.Name, err)
+	}
+	if err := setBacklog(socket, cfg.Backlog); err != nil {
+		return nil, errors.Join(fmt.Errorf("listener %s: %w", l.Name, err), socket.Close())
+	}
+	return socket, nil
+}
 
 // Addr is the bound address of a listener, nil when there is none of that name.
-func (s *Server) Addr(listener string) net.Addr { panic("not yet") }
+func (s *Server) Addr(listener string) net.Addr {
+	for _, b := range s.bound {
+		if b.Name == listener {
+			return b.socket.Addr()
+		}
+	}
+	return nil
+}
 
-// Serve starts to accept connections and returns at once.
-func (s *Server) Serve(h wire.Handler) { panic("not yet") }
+// Connections is the number of open connections.
+func (s *Server) Connections() int {
+	s.conns.Lock()
+	defer s.conns.Unlock()
+	return len(s.conns.open)
+}
+
+// Serve starts to accept connections and returns at once. It is called once.
+func (s *Server) Serve(h wire.Handler) {
+	s.handler = h
+	for _, b := range s.bound {
+		s.acceptors.Go(func() { s.acceptLoop(b) })
+	}
+	s.acceptors.Go(s.caretaker)
+}
 
 // Close stops accepting and reading, lets the requests that are being handled be answered until ctx is done, and
-// returns when every connection is closed and every goroutine has ended.
-func (s *Server) Close(ctx context.Context) error { panic("not yet") }
+// returns when every connection is closed and every goroutine has ended. It gives ctx's error when it had to cut
+// answers off. It is called once.
+func (s *Server) Close(ctx context.Context) error {
+	close(s.stopped)
+	s.closeSockets()
+	s.guests.stop()
+	s.acceptors.Wait()
+	for _, c := range s.closeDoor() {
+		c.stopReading()
+	}
+	ended := make(chan struct{})
+	go func() {
+		s.conns.running.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+		return nil
+	case <-ctx.Done():
+	}
+	for _, c := range s.snapshot() {
+		c.kill(ctx.Err())
+	}
+	<-ended
+	return ctx.Err()
+}
+
+func (s *Server) closeSockets() {
+	for _, b := range s.bound {
+		_ = b.socket.Close() // it may have failed already; nothing hangs on it
+	}
+}
+
+// enter registers a connection and starts it, unless the server is closing.
+func (s *Server) enter(c *conn) bool {
+	s.conns.Lock()
+	defer s.conns.Unlock()
+	if s.conns.closing {
+		return false
+	}
+	s.conns.nextID++
+	c.wire.ID = s.conns.nextID
+	s.conns.open[c] = struct{}{}
+	s.conns.running.Go(c.run)
+	return true
+}
+
+func (s *Server) leave(c *conn) {
+	s.conns.Lock()
+	delete(s.conns.open, c)
+	s.conns.Unlock()
+}
+
+func (s *Server) closeDoor() []*conn {
+	s.conns.Lock()
+	s.conns.closing = true
+	s.conns.Unlock()
+	return s.snapshot()
+}
+
+func (s *Server) snapshot() []*conn {
+	s.conns.Lock()
+	defer s.conns.Unlock()
+	open := make([]*conn, 0, len(s.conns.open))
+	for c := range s.conns.open {
+		open = append(open, c)
+	}
+	return open
+}

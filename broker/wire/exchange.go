@@ -63,7 +63,14 @@ type Request struct {
 
 // NewRequest makes a request whose outcome goes to sink.
 func NewRequest(conn *Conn, frame []byte, received time.Time, sink Sink) *Request {
-	return &Request{Conn: conn, Frame: frame, Received: received, sink: sink}
+	r := new(Request)
+	r.Init(conn, frame, received, sink)
+	return r
+}
+
+// Init is NewRequest for a request that is part of something bigger. It is called once, before anything else.
+func (r *Request) Init(conn *Conn, frame []byte, received time.Time, sink Sink) {
+	r.Conn, r.Frame, r.Received, r.sink = conn, frame, received, sink
 }
 
 // Reply answers the request. The answer goes out when those to all earlier requests of the connection have.

@@ -1,0 +1,117 @@
+package netserver
+
+import "barnabas/broker/wire"
+
+// maxTogether limits the answers that one system call takes.
+const maxTogether = 64
+
+// Answered takes the outcome of a request, from any goroutine. The frame goes back to its pool at once, however
+// long the answer has to wait for its turn.
+func (x *exchange) Answered(r *wire.Request, answer wire.Response, failure error) {
+	c := x.conn
+	frame := int64(len(x.Frame))
+	wire.PutBuffer(x.Frame)
+	x.Frame = nil
+	c.server.memory.release(&x.claim)
+
+	c.mu.Lock()
+	c.mu.requestBytes -= frame
+	if c.mu.broken != nil {
+		c.mu.Unlock()
+		answer.Sent()
+		return
+	}
+	x.answered, x.answer, x.failure = true, answer, failure
+	x.size = bytesInMemory(answer)
+	c.mu.unsent += x.size
+	start := x != c.mu.current && c.headReadyLocked()
+	if start {
+		c.mu.writing = true
+	} else {
+		c.mu.change.Broadcast() // fewer bytes of requests: there may be room now
+	}
+	c.mu.Unlock()
+	if start {
+		go c.write()
+	}
+}
+
+func bytesInMemory(answer wire.Response) int64 {
+	var n int64
+	for i := range answer.Parts {
+		n += int64(len(answer.Parts[i].Bytes))
+	}
+	return n
+}
+
+// flush writes what is ready, unless somebody is at it already.
+func (c *conn) flush() {
+	c.mu.Lock()
+	ready := c.headReadyLocked()
+	if ready {
+		c.mu.writing = true
+	}
+	c.mu.Unlock()
+	if ready {
+		c.write()
+	}
+}
+
+// write sends answers while the head of the queue is ready. Its caller has set writing.
+func (c *conn) write() {
+	for {
+		ready, end := c.popReady()
+		if ready == nil {
+			return
+		}
+		err := c.out.send(ready)
+		for x := ready; x != nil; x = x.next {
+			x.answer.Sent()
+		}
+		if err == nil {
+			err = end
+		}
+		if err != nil {
+			c.mu.Lock()
+			c.mu.writing = false
+			c.breakLocked(err)
+			c.mu.change.Broadcast()
+			c.mu.Unlock()
+			return
+		}
+	}
+}
+
+// popReady takes the answers at the head of the queue that are ready, as a list. A request that failed ends the
+// list, and the connection: what came before it is still sent. When there is nothing to do it ends the writing,
+// under the same lock that Answered takes, so no answer is left behind.
+func (c *conn) popReady() (ready *exchange, end error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var last *exchange
+	for n := 0; n < maxTogether && end == nil && c.mu.broken == nil; n++ {
+		x := c.mu.head
+		if x == nil || !x.answered {
+			break
+		}
+		c.mu.head = x.next
+		if c.mu.head == nil {
+			c.mu.tail = nil
+		}
+		x.next = nil
+		c.mu.unanswered--
+		c.mu.unsent -= x.size
+		if last == nil {
+			ready = x
+		} else {
+			last.next = x
+		}
+		last = x
+		end = x.failure
+	}
+	if ready == nil {
+		c.mu.writing = false
+	}
+	c.mu.change.Broadcast()
+	return ready, end
+}

@@ -1,0 +1,262 @@
+package netserver
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"barnabas/broker/wire"
+)
+
+const (
+	// What one connection may have going on before its next request is read.
+	maxUnanswered    = 1000     // requests
+	maxRequestBytes  = 32 << 20 // bytes of requests that are not answered
+	maxUnsentAnswers = 1 << 20  // bytes of answers in memory that the client has not taken; file ranges cost nothing
+)
+
+// conn is one connection. Its goroutine reads frames, runs the handler and writes the answers that are ready; a
+// second goroutine lives only while answers that came later are being written.
+//
+// Order: the exchanges from head to tail are the requests in the order of their arrival. Only the one at the head
+// may be written, and only by whoever set writing. An answer given by the handler before it returns is left to
+// the connection's goroutine, which writes it right after; any other answer that makes the head ready starts the
+// writer. So no request waits for a goroutine to be scheduled unless it had to wait anyway, and whoever completes
+// a parked request (another client's goroutine, often) never touches this socket.
+type conn struct {
+	wire   wire.Conn
+	server *Server
+	socket net.Conn
+	from   netip.Addr
+	in     frameReader
+	out    sender
+	dying  chan struct{} // closed by kill
+
+	mu struct {
+		sync.Mutex
+		change       sync.Cond // queue shrank, a writer ended, the connection broke
+		head, tail   *exchange
+		unanswered   int   // exchanges in the queue
+		requestBytes int64 // of frames not answered yet
+		unsent       int64 // bytes of answers in memory, not written yet
+		current      *exchange
+		writing      bool
+		broken       error // why the connection is over; answers are dropped
+	}
+}
+
+// exchange is a request and, later, its answer. The queue of its connection links it.
+type exchange struct {
+	wire.Request
+	conn  *conn
+	claim claim
+	next  *exchange
+
+	answered bool // this and the following are guarded by conn.mu
+	answer   wire.Response
+	failure  error
+	size     int64 // of the answer's bytes in memory
+}
+
+func newConn(s *Server, socket net.Conn, from netip.Addr, via Listener) *conn {
+	c := &conn{
+		server: s, socket: socket, from: from, dying: make(chan struct{}),
+	}
+	c.out = newSender(socket, c.touch)
+	c.wire.Listener, c.wire.SecurityProtocol = via.Name, via.Protocol
+	c.wire.Remote, c.wire.Local = socket.RemoteAddr(), socket.LocalAddr()
+	c.mu.change.L = &c.mu
+	c.in.conn = c
+	c.wire.Touch(time.Now())
+	return c
+}
+
+// run is the connection's goroutine.
+func (c *conn) run() {
+	c.protect(func() { c.server.handler.Connected(&c.wire) })
+	err := c.serve()
+	c.protect(func() { c.server.handler.Disconnected(&c.wire) })
+	if errors.Is(err, errStopping) {
+		err = c.drain()
+	}
+	c.kill(err)
+	c.finish()
+	c.server.leave(c)
+	c.server.guests.leave(c.from)
+}
+
+// serve handles one request after another until the connection ends.
+func (c *conn) serve() error {
+	for {
+		if err := c.waitForRoom(); err != nil {
+			return err
+		}
+		x, err := c.in.next()
+		if err != nil {
+			return err
+		}
+		c.push(x)
+		c.handle(x)
+		if !c.in.holdsFrame() { // else one write takes this answer and the next
+			c.flush()
+		}
+	}
+}
+
+func (c *conn) handle(x *exchange) {
+	if !c.protect(func() { c.server.handler.Handle(&x.Request) }) {
+		// Whoever got hold of the request may still answer it, and reads its frame until then. So the frame is left
+		// to the garbage collector; only what it holds of the budget is given back now.
+		c.server.memory.release(&x.claim)
+	}
+	c.mu.Lock()
+	c.mu.current = nil
+	c.mu.Unlock()
+}
+
+// protect runs a method of the handler. A fault in it costs this connection, not the broker.
+func (c *conn) protect(call func()) (sound bool) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			c.server.cfg.Log.WithFields(logrus.Fields{"client": c.wire.Remote.String(), "stack": string(debug.Stack())}).
+				Errorf("Handler panicked: %v", fault)
+			c.kill(fmt.Errorf("handler panicked: %v", fault))
+		}
+	}()
+	call()
+	return true
+}
+
+func (c *conn) push(x *exchange) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.tail == nil {
+		c.mu.head = x
+	} else {
+		c.mu.tail.next = x
+	}
+	c.mu.tail = x
+	c.mu.current = x
+	c.mu.unanswered++
+	c.mu.requestBytes += int64(len(x.Frame))
+}
+
+// touch records that bytes came or went.
+func (c *conn) touch() { c.wire.Touch(time.Now()) }
+
+// waitForRoom returns when the connection may take another request.
+func (c *conn) waitForRoom() error {
+	for {
+		c.mu.Lock()
+		roomy := c.roomyLocked()
+		broken := c.mu.broken
+		c.mu.Unlock()
+		if broken != nil {
+			return broken
+		}
+		if roomy {
+			return nil
+		}
+		c.flush()
+		c.mu.Lock()
+		for !c.roomyLocked() && c.mu.broken == nil && !c.headReadyLocked() {
+			c.mu.change.Wait()
+		}
+		c.mu.Unlock()
+	}
+}
+
+func (c *conn) roomyLocked() bool {
+	return c.mu.unanswered < maxUnanswered && c.mu.requestBytes < maxRequestBytes && c.mu.unsent < maxUnsentAnswers
+}
+
+// headReadyLocked tells whether there is an answer to write, and nobody writing.
+func (c *conn) headReadyLocked() bool {
+	return c.mu.head != nil && c.mu.head.answered && !c.mu.writing
+}
+
+// stopReading makes the connection's goroutine end its reading and drain. The deadline is the one thing that wakes
+// a blocked Read without closing the socket.
+func (c *conn) stopReading() { _ = c.socket.SetReadDeadline(time.Unix(1, 0)) }
+
+// drain waits until every request is answered and the answers are written.
+func (c *conn) drain() error {
+	for {
+		c.flush()
+		c.mu.Lock()
+		for c.mu.head != nil && c.mu.broken == nil && !c.headReadyLocked() {
+			c.mu.change.Wait()
+		}
+		done, broken := c.mu.head == nil && !c.mu.writing, c.mu.broken
+		c.mu.Unlock()
+		if broken != nil || done {
+			return broken
+		}
+	}
+}
+
+// kill ends the connection from any goroutine: reads, writes and waits on it fail.
+func (c *conn) kill(reason error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.breakLocked(reason)
+}
+
+func (c *conn) breakLocked(reason error) {
+	if c.mu.broken != nil {
+		return
+	}
+	if reason == nil {
+		reason = net.ErrClosed
+	}
+	c.mu.broken = reason
+	close(c.dying)
+	_ = c.socket.Close() // a reset by the client is no news
+	c.mu.change.Broadcast()
+}
+
+// finish waits for the writer and drops the answers that nobody will send.
+func (c *conn) finish() {
+	c.mu.Lock()
+	for c.mu.writing {
+		c.mu.change.Wait()
+	}
+	head := c.mu.head
+	c.mu.head, c.mu.tail = nil, nil
+	reason := c.mu.broken
+	c.mu.Unlock()
+	for x := head; x != nil; {
+		next := x.next
+		x.next = nil
+		if x.answered { // since the connection broke, nobody else changes it
+			x.answer.Sent()
+		}
+		x = next
+	}
+	c.logEnd(reason)
+}
+
+func (c *conn) logEnd(reason error) {
+	log := c.server.cfg.Log.WithFields(logrus.Fields{"client": c.wire.Remote.String(), "listener": c.wire.Listener})
+	var fault *protocolError
+	switch {
+	case errors.As(reason, &fault):
+		log.WithError(reason).Info("Connection closed: the client broke the protocol")
+	case errors.Is(reason, io.EOF), errors.Is(reason, net.ErrClosed):
+		log.Debug("Connection closed")
+	default:
+		log.WithError(reason).Debug("Connection closed")
+	}
+}
+
+// protocolError is a reason to close a connection that its client has given.
+type protocolError struct{ error }
+
+func (e *protocolError) Unwrap() error { return e.error }

@@ -1,0 +1,157 @@
+package netserver
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"barnabas/broker/wire"
+)
+
+const (
+	// A frame gets memory for its first piece at once, and for growth times what has arrived whenever that is
+	// full. So a client makes the server set aside at most 16 bytes for each that it sends, beyond 64 KiB, and no
+	// more than a sixteenth of a big frame is ever copied.
+	firstPiece = 64 << 10
+	growth     = 16
+
+	// While clients wait for memory, a frame that takes longer than stallAfter has to come in at stallRate at least.
+	stallAfter = 10 * time.Second
+	stallRate  = 64 << 10 // bytes per second
+)
+
+// frameReader cuts the bytes of a connection into frames. An idle connection costs its small buffer; what does not
+// fit is read straight into the frame's own.
+type frameReader struct {
+	conn       *conn
+	buf        [1024]byte
+	start, end int // what is buffered and not consumed
+
+	// Of the frame being read, for the caretaker: when it began (Unix ns; 0: none is, or it waits for memory), and
+	// how many bytes have come.
+	began   atomic.Int64
+	arrived atomic.Int64
+}
+
+// next reads one frame and charges it to the memory budget.
+func (r *frameReader) next() (*exchange, error) {
+	for r.end-r.start < 4 {
+		if err := r.fill(); err != nil {
+			return nil, err
+		}
+	}
+	size := int32(binary.BigEndian.Uint32(r.buf[r.start:]))
+	if size < 0 || size > r.conn.server.cfg.MaxRequestBytes {
+		return nil, &protocolError{fmt.Errorf("frame of %d bytes, at most %d are allowed", size, r.conn.server.cfg.MaxRequestBytes)}
+	}
+	r.start += 4
+	x := &exchange{conn: r.conn}
+	frame, err := r.body(&x.claim, int(size))
+	r.began.Store(0)
+	if err != nil {
+		wire.PutBuffer(frame)
+		r.conn.server.memory.release(&x.claim)
+		return nil, err
+	}
+	now := time.Now()
+	r.conn.wire.Touch(now)
+	x.Init(&r.conn.wire, frame, now, x)
+	return x, nil
+}
+
+// body reads the size bytes of a frame. After an error it gives the buffer that it used.
+func (r *frameReader) body(c *claim, size int) ([]byte, error) {
+	room := min(size, firstPiece)
+	if err := r.charge(c, room); err != nil {
+		return nil, err
+	}
+	frame := wire.GetBuffer(room)
+	taken := min(size, r.end-r.start)
+	frame = append(frame, r.buf[r.start:r.start+taken]...)
+	r.start += taken
+	if len(frame) == size {
+		return frame, nil
+	}
+	r.arrived.Store(int64(taken))
+	r.began.Store(time.Now().UnixNano())
+	for len(frame) < size {
+		if len(frame) == room {
+			more := min(size, room*growth)
+			if err := r.charge(c, more-room); err != nil {
+				return frame, err
+			}
+			grown := append(wire.GetBuffer(more), frame...)
+			wire.PutBuffer(frame)
+			frame, room = grown, more
+		}
+		n, err := r.read(frame[len(frame):room])
+		frame = frame[:len(frame)+n]
+		r.arrived.Add(int64(n))
+		if err != nil {
+			return frame, err
+		}
+	}
+	return frame, nil
+}
+
+// charge takes memory for n more bytes of a frame. Before it waits, the answers that are ready go out.
+func (r *frameReader) charge(c *claim, n int) error {
+	memory := r.conn.server.memory
+	if memory.take(c, int64(n)) {
+		return nil
+	}
+	r.conn.flush()
+	began := r.began.Swap(0)
+	waited := time.Now()
+	if err := memory.wait(c, int64(n), r.conn.dying); err != nil {
+		return err
+	}
+	if began != 0 {
+		r.began.Store(began + int64(time.Since(waited)))
+	}
+	return nil
+}
+
+// fill reads once into the small buffer.
+func (r *frameReader) fill() error {
+	if r.start > 0 {
+		copy(r.buf[:], r.buf[r.start:r.end])
+		r.end -= r.start
+		r.start = 0
+	}
+	n, err := r.read(r.buf[r.end:])
+	r.end += n
+	return err
+}
+
+// read reads once from the socket.
+func (r *frameReader) read(p []byte) (int, error) {
+	n, err := r.conn.socket.Read(p)
+	if n > 0 {
+		r.conn.touch()
+		return n, nil
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return 0, errStopping // only stopReading sets a deadline
+	}
+	return 0, err
+}
+
+// holdsFrame tells whether the next frame is there without reading.
+func (r *frameReader) holdsFrame() bool {
+	n := r.end - r.start
+	return n >= 4 && int64(n-4) >= int64(binary.BigEndian.Uint32(r.buf[r.start:]))
+}
+
+// stalled tells whether the frame being read comes in too slowly for a time when others wait for memory.
+func (r *frameReader) stalled(now time.Time) bool {
+	began := r.began.Load()
+	if began == 0 {
+		return false
+	}
+	took := now.Sub(time.Unix(0, began))
+	return took > stallAfter && float64(r.arrived.Load()) < stallRate*took.Seconds()
+}

@@ -1,0 +1,9 @@
+//go:build !linux
+
+package netserver
+
+import "net"
+
+func newSender(socket net.Conn, touch func()) sender {
+	return &copySender{socket: socket, touch: touch}
+}

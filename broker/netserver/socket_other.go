@@ -1,0 +1,12 @@
+//go:build !linux
+
+package netserver
+
+import (
+	"net"
+	"syscall"
+)
+
+func socketOptions(int) func(network, address string, raw syscall.RawConn) error { return nil }
+
+func setBacklog(net.Listener, int) error { return nil }
