@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -238,7 +239,7 @@ func (d *Dispatcher) currentLeaders(results []partition.ProduceResult, listener 
 	var snapshot *metadata.Snapshot
 	for i := range results {
 		r := &results[i]
-		if r.Err == nil || !isNotLeader(r.Err) {
+		if r.Err == nil || !errors.Is(r.Err, kerr.NotLeaderForPartition) {
 			continue
 		}
 		if snapshot == nil {

@@ -1,5 +1,316 @@
 package api
 
-import "github.com/twmb/franz-go/pkg/kmsg"
+import (
+	"errors"
+	"strings"
+	"time"
 
-func (d *Dispatcher) fetch(c *call, req *kmsg.FetchRequest) { c.Close(errBusy) }
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"barnabas/broker/commitlog"
+	"barnabas/broker/metadata"
+	"barnabas/broker/partition"
+	"barnabas/broker/wire"
+)
+
+// Fetch, key 1, versions 4 to 17.
+//
+//	4  isolation level, last stable offset, aborted transactions
+//	5  log start offset
+//	6  KAFKA_STORAGE_ERROR may be answered (before: NOT_LEADER_OR_FOLLOWER)
+//	7  sessions (KIP-227)
+//	9  current leader epoch (KIP-320)
+//	10 zstd
+//	11 rack, preferred read replica (KIP-392)
+//	12 flexible; last fetched epoch, diverging epoch (KIP-595)
+//	13 topic ids instead of names (KIP-516)
+//	15 the follower's broker epoch (KIP-903)
+//	16 current leader, and its address, beside NOT_LEADER_OR_FOLLOWER and
+//	   FENCED_LEADER_EPOCH (KIP-951)
+//	17 directory ids, which only KRaft uses
+//
+// A request whose partitions have nothing new waits for min.bytes or its
+// deadline in the partitions' purgatory, in a session or not; partitions that
+// fail here (unknown id or name) do not end the wait, unless nothing is left to
+// wait for.
+//
+// Not honoured: versions 0 to 3, which want message sets of before Kafka 0.11;
+// a partition that a request without a session names twice is answered twice.
+func (d *Dispatcher) fetch(c *call, req *kmsg.FetchRequest) {
+	replica := fetchReplica(req)
+	snapshot := d.deps.Metadata.Load()
+	op := &fetchCall{call: c, d: d, version: req.Version}
+	op.turn = d.sessions.begin(time.Now(), sessionRequest{
+		id:        req.SessionID,
+		epoch:     sessionEpoch(req),
+		usesIDs:   req.Version >= 13,
+		follower:  replica.ID >= 0,
+		asks:      fetchPartitions(req, snapshot),
+		forgotten: forgottenPartitions(req),
+	}, snapshot)
+	if op.turn.err != nil {
+		op.replyError(op.turn.err, noSession)
+		return
+	}
+	if req.IsolationLevel < 0 || req.IsolationLevel > 1 {
+		op.replyError(errUnknownIsolation, req.SessionID)
+		return
+	}
+	readable := op.setUnreadableAside(snapshot)
+	if readable == 0 {
+		op.done(nil)
+		return
+	}
+	maxBytes := min(req.MaxBytes, d.cfg.FetchMaxBytes)
+	op.request = partition.FetchRequest{
+		ReplicaID:     replica.ID,
+		ReplicaEpoch:  replica.Epoch,
+		Version:       req.Version,
+		MaxWait:       millis(req.MaxWaitMillis),
+		MinBytes:      min(req.MinBytes, maxBytes),
+		MaxBytes:      maxBytes,
+		ReadCommitted: req.IsolationLevel == 1,
+		RackID:        req.Rack,
+		Partitions:    op.turn.asks[:readable],
+	}
+	if req.Version >= 11 && c.Conn.Remote != nil {
+		op.request.ClientID, op.request.ClientAddr = strings.Clone(c.clientID()), c.Conn.Remote.String()
+	}
+	d.deps.Replicas.Fetch(&op.request, op.done)
+}
+
+var errUnknownIsolation = errors.New("isolation level that is neither 0 nor 1")
+
+func fetchReplica(req *kmsg.FetchRequest) kmsg.FetchRequestReplicaState {
+	if req.Version >= 15 {
+		return req.ReplicaState
+	}
+	return kmsg.FetchRequestReplicaState{ID: req.ReplicaID, Epoch: -1}
+}
+
+func sessionEpoch(req *kmsg.FetchRequest) int32 {
+	if req.Version < 7 {
+		return finalFetchEpoch
+	}
+	return req.SessionEpoch
+}
+
+// fetchPartitions lists what a request asks for. Topics named by an id that is
+// not known have no name.
+func fetchPartitions(req *kmsg.FetchRequest, snapshot *metadata.Snapshot) []partition.FetchPartition {
+	n := 0
+	for i := range req.Topics {
+		n += len(req.Topics[i].Partitions)
+	}
+	asks := make([]partition.FetchPartition, 0, n)
+	for i := range req.Topics {
+		t := &req.Topics[i]
+		name := t.Topic
+		if req.Version >= 13 {
+			name = topicName(snapshot, t.TopicID)
+		}
+		for j := range t.Partitions {
+			p := &t.Partitions[j]
+			asks = append(asks, partition.FetchPartition{
+				Topic:              name,
+				TopicID:            commitlog.TopicID(t.TopicID),
+				Partition:          p.Partition,
+				FetchOffset:        p.FetchOffset,
+				LogStartOffset:     p.LogStartOffset,
+				MaxBytes:           p.PartitionMaxBytes,
+				CurrentLeaderEpoch: p.CurrentLeaderEpoch,
+				LastFetchedEpoch:   p.LastFetchedEpoch,
+			})
+		}
+	}
+	return asks
+}
+
+func forgottenPartitions(req *kmsg.FetchRequest) []forgottenPartition {
+	var forgotten []forgottenPartition
+	for i := range req.ForgottenTopics {
+		t := &req.ForgottenTopics[i]
+		for _, p := range t.Partitions {
+			forgotten = append(forgotten, forgottenPartition{topic: t.Topic, id: t.TopicID, index: p})
+		}
+	}
+	return forgotten
+}
+
+// fetchCall is a fetch request on its way.
+type fetchCall struct {
+	*call
+	d       *Dispatcher
+	version int16
+	turn    fetchTurn
+	failed  []partition.FetchResult // of what the request has last in turn.asks
+	request partition.FetchRequest
+}
+
+// setUnreadableAside moves the partitions that no replica needs to be asked for
+// behind the others, with their errors, and returns how many remain.
+func (op *fetchCall) setUnreadableAside(snapshot *metadata.Snapshot) int {
+	asks, cached := op.turn.asks, op.turn.cached
+	readable := 0
+	var asideAsks []partition.FetchPartition
+	var asideCached []*sessionPartition
+	for i := range asks {
+		if err := op.unreadable(&asks[i], snapshot); err != nil {
+			op.failed = append(op.failed, failedFetch(&asks[i], err))
+			asideAsks = append(asideAsks, asks[i])
+			if cached != nil {
+				asideCached = append(asideCached, cached[i])
+			}
+			continue
+		}
+		asks[readable] = asks[i]
+		if cached != nil {
+			cached[readable] = cached[i]
+		}
+		readable++
+	}
+	copy(asks[readable:], asideAsks)
+	if cached != nil {
+		copy(cached[readable:], asideCached)
+	}
+	return readable
+}
+
+func (op *fetchCall) unreadable(ask *partition.FetchPartition, snapshot *metadata.Snapshot) error {
+	if ask.Topic == "" && op.version >= 13 {
+		return kerr.UnknownTopicID
+	}
+	if snapshot.Partition(ask.Topic, ask.Partition) == nil {
+		return kerr.UnknownTopicOrPartition
+	}
+	return nil
+}
+
+func failedFetch(ask *partition.FetchPartition, err error) partition.FetchResult {
+	return partition.FetchResult{
+		Topic: ask.Topic, TopicID: ask.TopicID, Partition: ask.Partition, Err: err,
+		HighWatermark: partition.None, LastStableOffset: partition.None, LogStartOffset: partition.None,
+		PreferredReadReplica: partition.None, DivergingEpoch: partition.None, DivergingEndOffset: partition.None,
+		LeaderID: partition.None, LeaderEpoch: partition.None,
+	}
+}
+
+// done makes the answer. results are in line with the readable asks.
+func (op *fetchCall) done(results []partition.FetchResult) {
+	all := results
+	if len(op.failed) > 0 {
+		all = append(results[:len(results):len(results)], op.failed...)
+	}
+	id, told, err := op.d.sessions.finish(time.Now(), &op.turn, all)
+	if err != nil {
+		for i := range all {
+			all[i].Records.Release()
+		}
+		op.replyError(err, id)
+		return
+	}
+	resp := wire.FetchResponse{SessionID: id, Topics: op.topics(told)}
+	if op.version >= 16 {
+		resp.Brokers = op.currentLeaders(&resp)
+	}
+	op.Reply(wire.EncodeFetch(op.header, &resp))
+}
+
+func (op *fetchCall) replyError(err error, session int32) {
+	errorCode, _ := code(err)
+	op.Reply(wire.EncodeFetch(op.header, &wire.FetchResponse{ErrorCode: errorCode, SessionID: session}))
+}
+
+// topics groups the results, whose order is kept: neighbours of one topic share
+// an entry.
+func (op *fetchCall) topics(results []partition.FetchResult) []wire.FetchTopic {
+	if len(results) == 0 {
+		return nil
+	}
+	parts := make([]wire.FetchPartition, len(results))
+	topics := make([]wire.FetchTopic, 0, 1)
+	start := 0
+	for i := range results {
+		op.partition(&parts[i], &results[i])
+		if i > 0 && !sameFetchTopic(&results[i-1], &results[i]) {
+			topics = append(topics, fetchTopic(&results[start], parts[start:i]))
+			start = i
+		}
+	}
+	return append(topics, fetchTopic(&results[start], parts[start:]))
+}
+
+func fetchTopic(r *partition.FetchResult, parts []wire.FetchPartition) wire.FetchTopic {
+	return wire.FetchTopic{Topic: r.Topic, TopicID: r.TopicID, Partitions: parts}
+}
+
+func sameFetchTopic(a, b *partition.FetchResult) bool {
+	if a.TopicID != (commitlog.TopicID{}) {
+		return a.TopicID == b.TopicID
+	}
+	return a.Topic == b.Topic
+}
+
+func (op *fetchCall) partition(to *wire.FetchPartition, from *partition.FetchResult) {
+	*to = wire.FetchPartition{
+		Partition:            from.Partition,
+		HighWatermark:        from.HighWatermark,
+		LastStableOffset:     from.LastStableOffset,
+		LogStartOffset:       from.LogStartOffset,
+		PreferredReadReplica: from.PreferredReadReplica,
+		DivergingEpoch:       from.DivergingEpoch,
+		DivergingEndOffset:   from.DivergingEndOffset,
+		LeaderID:             partition.None,
+		LeaderEpoch:          partition.None,
+		Records:              from.Records,
+	}
+	if from.Err != nil {
+		to.ErrorCode = fetchErrorCode(op.version, from.Err)
+		if op.version >= 16 && (to.ErrorCode == kerr.NotLeaderForPartition.Code || to.ErrorCode == kerr.FencedLeaderEpoch.Code) {
+			to.LeaderID, to.LeaderEpoch = currentLeader(op.d.deps.Metadata.Load(), from.Topic, from.Partition, from.LeaderID, from.LeaderEpoch)
+		}
+	}
+	if from.Aborted != nil {
+		to.Aborted = make([]wire.AbortedTxn, len(from.Aborted))
+		for i, a := range from.Aborted {
+			to.Aborted[i] = wire.AbortedTxn{ProducerID: a.ProducerID, FirstOffset: a.FirstOffset}
+		}
+	}
+}
+
+// fetchErrorCode hides KAFKA_STORAGE_ERROR from versions that take it for an
+// error that retrying does not help.
+func fetchErrorCode(version int16, err error) int16 {
+	errorCode, _ := code(err)
+	if errorCode == kerr.KafkaStorageError.Code && version <= 5 {
+		return kerr.NotLeaderForPartition.Code
+	}
+	return errorCode
+}
+
+// currentLeaders collects the addresses of the leaders that partitions of the
+// answer point to.
+func (op *fetchCall) currentLeaders(resp *wire.FetchResponse) (found []wire.FetchBroker) {
+	for i := range resp.Topics {
+		for j := range resp.Topics[i].Partitions {
+			id := resp.Topics[i].Partitions[j].LeaderID
+			if id == partition.None || hasBroker(found, id) {
+				continue
+			}
+			if e, b := brokerEndpoint(op.d.deps.Metadata.Load(), id, op.Conn.Listener); b != nil {
+				found = append(found, wire.FetchBroker{NodeID: id, Host: e.Host, Port: e.Port, Rack: b.Rack})
+			}
+		}
+	}
+	return found
+}
+
+func hasBroker(brokers []wire.FetchBroker, id int32) bool {
+	for i := range brokers {
+		if brokers[i].NodeID == id {
+			return true
+		}
+	}
+	return false
+}

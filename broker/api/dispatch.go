@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -91,7 +92,7 @@ func New(cfg Config, deps Dependencies) *Dispatcher {
 		cfg:      cfg,
 		deps:     deps,
 		log:      cfg.Log,
-		sessions: newFetchSessions(cfg.FetchSessionSlots),
+		sessions: newFetchSessions(cfg.FetchSessionSlots, func() int32 { return 1 + rand.Int32N(1<<31-1) }),
 		pending:  newPendingTopics(),
 		creating: newAutoCreations(),
 		workers:  newWorkers(cfg.Workers, cfg.WorkerQueue),

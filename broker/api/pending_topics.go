@@ -17,4 +17,3 @@ func newAutoCreations() *autoCreations { return &autoCreations{} }
 func (d *Dispatcher) autoCreate(ctx context.Context, names []string) iter.Seq2[string, error] {
 	return nil
 }
-func isNotLeader(err error) bool { return false }
