@@ -54,6 +54,48 @@ const (
 // scan finds the parts of the record that b starts with and returns its whole size. A reason other than "" says that
 // there is no such record. It never allocates.
 func (s *scanned) scan(b []byte) (size int, reason string) {
+	if size := s.scanShort(b); size > 0 {
+		return size, ""
+	}
+	return s.scanAny(b)
+}
+
+// scanShort is scan for the common record: all numbers in one or two bytes, no headers. It returns 0 for any other.
+func (s *scanned) scanShort(b []byte) int {
+	length, i := shortVarint(b, 0)
+	end := i + length
+	if i < 0 || length < 0 || end > len(b) || i >= end {
+		return 0
+	}
+	b = b[:end]
+	s.attributes = int8(b[i])
+	delta, i := shortVarint(b, i+1)
+	if i < 0 {
+		return 0
+	}
+	s.timestampDelta = int64(delta)
+	if delta, i = shortVarint(b, i); i < 0 {
+		return 0
+	}
+	s.offsetDelta = int32(delta)
+	if s.keyLen, i = shortVarint(b, i); i < 0 {
+		return 0
+	}
+	s.keyAt = i
+	i += max(s.keyLen, 0)
+	if s.valueLen, i = shortVarint(b, i); i < 0 {
+		return 0
+	}
+	s.valueAt = i
+	i += max(s.valueLen, 0)
+	if i+1 != end || b[i] != 0 {
+		return 0
+	}
+	s.headers, s.headersAt = 0, end
+	return end
+}
+
+func (s *scanned) scanAny(b []byte) (size int, reason string) {
 	length, i := readVarint(b, 0)
 	if i < 0 {
 		return 0, badEnd

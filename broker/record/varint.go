@@ -8,17 +8,24 @@ const (
 	maxVarlong = 10
 )
 
-// readVarint reads 32 bits. Nearly all in a record take one byte, which the inlined part reads.
-func readVarint(b []byte, i int) (int32, int) {
-	if uint(i) < uint(len(b)) && b[i] < 0x80 {
-		u := uint32(b[i])
-		return int32(u>>1) ^ -int32(u&1), i + 1
+// shortVarint reads a number of one or two bytes; small enough to be inlined.
+func shortVarint(b []byte, i int) (v, next int) {
+	if i+1 >= len(b) {
+		return 0, -1
 	}
-	return readVarintSlow(b, i)
+	u := int(b[i])
+	if u < 0x80 {
+		return u>>1 ^ -(u & 1), i + 1
+	}
+	u = u&0x7f | int(b[i+1])<<7
+	if u > 0x3fff {
+		return 0, -1
+	}
+	return u>>1 ^ -(u & 1), i + 2
 }
 
-//go:noinline
-func readVarintSlow(b []byte, i int) (int32, int) {
+// readVarint reads 32 bits.
+func readVarint(b []byte, i int) (int32, int) {
 	var u uint32
 	for shift := 0; shift < 35; shift += 7 {
 		if uint(i) >= uint(len(b)) {
