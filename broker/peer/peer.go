@@ -2,11 +2,17 @@ package peer
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net"
+	"sync"
 	"time"
 
 	"github.com/sirupsen/logrus"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"barnabas/broker/wire"
 )
 
 // Config holds what a Peer needs.
@@ -14,10 +20,11 @@ type Config struct {
 	ID       int32  // of the other broker, for the log
 	Addr     string // host:port
 	ClientID string
-	Timeout  time.Duration // of one request, connecting included; 0: 30 s [request.timeout.ms]
-	// MaxInFlight limits the requests that are sent and not answered; 0: 5. More wait in Do and Send.
-	MaxInFlight      int
-	MaxResponseBytes int32         // 0: 100 MiB
+	Timeout  time.Duration // of one request, waiting and connecting included; 0: 30 s [request.timeout.ms]
+	// MaxInFlight limits the requests that are sent and not answered; 0: 5. Others wait their turn.
+	MaxInFlight int
+	// MaxResponseBytes is the largest answer; 0: 100 MiB.
+	MaxResponseBytes int32
 	ReceiveBuffer    int           // of the socket; -1 or 0: the system's choice [replica.socket.receive.buffer.bytes]
 	BackoffMin       time.Duration // between attempts to connect; 0: 50 ms, doubled up to BackoffMax
 	BackoffMax       time.Duration // 0: 1 s
@@ -26,39 +33,223 @@ type Config struct {
 	Log  *logrus.Entry
 }
 
+var (
+	// ErrClosed is wrapped when the peer was closed.
+	ErrClosed = errors.New("peer closed")
+	// ErrNotSent is wrapped by every error of a request of which no byte went out, so that sending it again cannot
+	// do anything twice.
+	ErrNotSent = errors.New("request not sent")
+	// ErrBusy is wrapped when too many requests wait already.
+	ErrBusy = errors.New("too many requests wait for this broker")
+)
+
+const (
+	maxWaiting       = 256 // requests that wait to be sent
+	defaultTimeout   = 30 * time.Second
+	defaultInFlight  = 5
+	defaultResponse  = 100 << 20
+	defaultBackoff   = 50 * time.Millisecond
+	defaultBackoffTo = time.Second
+)
+
 // Range is the range of versions that a broker serves of one API.
 type Range struct{ Min, Max int16 }
 
-// Peer is a connection to another broker that is made when first needed and made anew when lost.
-type Peer struct{}
+// Peer is a connection to another broker that is made when first needed, and made anew when lost. Its requests are
+// sent in the order in which they were given, each once.
+//
+// Goroutines: sender, from New to Close, takes calls from the queue, connects and writes; one reader for each
+// connection hands out the answers, and ends with the connection.
+type Peer struct {
+	cfg    Config
+	format *kmsg.RequestFormatter
+	queue  chan *call
+	slots  chan struct{} // one for each request in flight
+	ctx    context.Context
+	stop   context.CancelFunc
+	tasks  sync.WaitGroup
 
-// New makes a peer; nothing is connected yet.
-func New(cfg Config) *Peer { panic("not yet") }
+	mu struct {
+		sync.Mutex
+		closed   bool
+		link     *link
+		versions map[int16]Range // of link
+		backoff  time.Duration   // the last pause after a failure to connect
+		pause    time.Time       // no attempt before it
+	}
+}
 
-// Do sends a request at the version that the caller has set (or that Negotiate chose) and waits for its answer.
-// A request that was sent and lost its connection is not sent again: the caller knows whether it may be repeated.
-func (p *Peer) Do(ctx context.Context, req kmsg.Request) (kmsg.Response, error) { panic("not yet") }
+// call is a request on its way.
+type call struct {
+	req      kmsg.Request
+	ctx      context.Context
+	deadline time.Time
+	pooled   bool // the answer is read into a pooled buffer
+	done     func(frame []byte, resp kmsg.Response, err error)
+}
 
-// Send is Do without waiting: done is called exactly once, from another goroutine, and must not block. Requests
-// are sent in the order of the calls to Send and Do. Send itself waits while MaxInFlight requests are in flight.
+// New makes a peer; nothing is connected yet. Close ends it.
+func New(cfg Config) *Peer {
+	cfg.Timeout = orDefault(cfg.Timeout, defaultTimeout)
+	cfg.MaxInFlight = orDefault(cfg.MaxInFlight, defaultInFlight)
+	cfg.MaxResponseBytes = orDefault(cfg.MaxResponseBytes, defaultResponse)
+	cfg.BackoffMin = orDefault(cfg.BackoffMin, defaultBackoff)
+	cfg.BackoffMax = orDefault(cfg.BackoffMax, defaultBackoffTo)
+	if cfg.Dial == nil {
+		cfg.Dial = new(net.Dialer).DialContext
+	}
+	cfg.Log = cfg.Log.WithFields(logrus.Fields{"peer": cfg.ID, "addr": cfg.Addr})
+	p := &Peer{
+		cfg:    cfg,
+		format: kmsg.NewRequestFormatter(kmsg.FormatterClientID(cfg.ClientID)),
+		queue:  make(chan *call, maxWaiting),
+		slots:  make(chan struct{}, cfg.MaxInFlight),
+	}
+	p.ctx, p.stop = context.WithCancel(context.Background())
+	p.tasks.Go(p.sender)
+	return p
+}
+
+func orDefault[T int | int32 | time.Duration](value, fallback T) T {
+	if value <= 0 {
+		return fallback
+	}
+	return value
+}
+
+// Send sends a request at the version that its caller has set, and returns at once. done is called exactly once,
+// from another goroutine, and must not block. ctx is only looked at until the request is sent; after that the
+// answer, the time-out or the loss of the connection ends it. A request that was sent and lost is not sent again:
+// its caller knows whether it may be repeated.
 func (p *Peer) Send(ctx context.Context, req kmsg.Request, done func(kmsg.Response, error)) {
-	panic("not yet")
+	p.submit(&call{req: req, ctx: ctx, done: func(_ []byte, resp kmsg.Response, err error) { done(resp, err) }})
+}
+
+func (p *Peer) submit(c *call) {
+	c.deadline = time.Now().Add(p.cfg.Timeout)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.mu.closed {
+		p.fail(c, ErrClosed)
+		return
+	}
+	select {
+	case p.queue <- c:
+	default:
+		p.fail(c, ErrBusy)
+	}
+}
+
+// fail ends a call that was not queued, from a goroutine of its own: its caller may hold locks.
+func (p *Peer) fail(c *call, err error) {
+	go c.done(nil, nil, p.unsent(c, err))
+}
+
+func (p *Peer) unsent(c *call, err error) error {
+	return fmt.Errorf("%s to broker %d: %w: %w", kmsg.NameForKey(c.req.Key()), p.cfg.ID, ErrNotSent, err)
+}
+
+type outcome struct {
+	frame []byte
+	resp  kmsg.Response
+	err   error
+}
+
+// Do is Send and waiting for the answer, or for ctx.
+func (p *Peer) Do(ctx context.Context, req kmsg.Request) (kmsg.Response, error) {
+	o := p.await(ctx, &call{req: req, ctx: ctx})
+	return o.resp, o.err
 }
 
 // Fetch is Do for a fetch whose answer may be big: the records in the response alias a pooled buffer, which is
-// reused after release is called. Release is not nil when err is nil, and is called once.
+// reused after release is called. When err is nil, release is not, and has to be called once.
 func (p *Peer) Fetch(ctx context.Context, req *kmsg.FetchRequest) (resp *kmsg.FetchResponse, release func(), err error) {
-	panic("not yet")
+	o := p.await(ctx, &call{req: req, ctx: ctx, pooled: true})
+	if o.err != nil {
+		return nil, nil, o.err
+	}
+	return o.resp.(*kmsg.FetchResponse), func() { wire.PutBuffer(o.frame) }, nil
 }
 
-// Versions asks which versions the other broker serves; the answer is kept until the connection is lost.
-func (p *Peer) Versions(ctx context.Context) (map[int16]Range, error) { panic("not yet") }
+func (p *Peer) await(ctx context.Context, c *call) outcome {
+	answered := make(chan outcome, 1) // an answer after ctx has ended is left to the garbage collector
+	c.done = func(frame []byte, resp kmsg.Response, err error) { answered <- outcome{frame, resp, err} }
+	p.submit(c)
+	select {
+	case o := <-answered:
+		return o
+	case <-ctx.Done():
+		return outcome{err: fmt.Errorf("%s to broker %d: %w", kmsg.NameForKey(c.req.Key()), p.cfg.ID, ctx.Err())}
+	}
+}
 
-// Negotiate sets req to the highest version that the other broker serves, at most limit.
-func (p *Peer) Negotiate(ctx context.Context, req kmsg.Request, limit int16) error { panic("not yet") }
+// versionsAsked is the version of ApiVersions that is asked. A broker that does not know it answers with version 0.
+const versionsAsked = 3
+
+// Versions asks which versions the other broker serves; the answer is kept until the connection is lost.
+func (p *Peer) Versions(ctx context.Context) (map[int16]Range, error) {
+	p.mu.Lock()
+	known := p.mu.versions
+	p.mu.Unlock()
+	if known != nil {
+		return known, nil
+	}
+	req := kmsg.NewPtrApiVersionsRequest()
+	req.Version = versionsAsked
+	req.ClientSoftwareName, req.ClientSoftwareVersion = "barnabas", "peer"
+	answer, err := p.Do(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	resp := answer.(*kmsg.ApiVersionsResponse)
+	if err := kerr.ErrorForCode(resp.ErrorCode); err != nil && !errors.Is(err, kerr.UnsupportedVersion) {
+		return nil, fmt.Errorf("ApiVersions to broker %d: %w", p.cfg.ID, err)
+	}
+	versions := make(map[int16]Range, len(resp.ApiKeys))
+	for _, row := range resp.ApiKeys {
+		versions[row.ApiKey] = Range{Min: row.MinVersion, Max: row.MaxVersion}
+	}
+	p.mu.Lock()
+	if p.mu.link != nil {
+		p.mu.versions = versions
+	}
+	p.mu.Unlock()
+	return versions, nil
+}
+
+// Negotiate sets req to the highest version that both sides know and that is not above limit.
+func (p *Peer) Negotiate(ctx context.Context, req kmsg.Request, limit int16) error {
+	versions, err := p.Versions(ctx)
+	if err != nil {
+		return err
+	}
+	served, ok := versions[req.Key()]
+	version := min(served.Max, limit, req.MaxVersion())
+	if !ok || version < served.Min {
+		return fmt.Errorf("%s at most version %d to broker %d: %w", kmsg.NameForKey(req.Key()), limit, p.cfg.ID, kerr.UnsupportedVersion)
+	}
+	req.SetVersion(version)
+	return nil
+}
 
 // Connected tells whether there is a connection now.
-func (p *Peer) Connected() bool { panic("not yet") }
+func (p *Peer) Connected() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.mu.link != nil
+}
 
-// Close ends the connection, fails what is in flight and waits for the peer's goroutines.
-func (p *Peer) Close() error { panic("not yet") }
+// Close ends the connection, fails what waits or is in flight, and returns when the peer's goroutines have ended.
+// It may be called again.
+func (p *Peer) Close() error {
+	p.mu.Lock()
+	p.mu.closed = true
+	l := p.mu.link
+	p.mu.Unlock()
+	p.stop()
+	if l != nil {
+		l.kill(ErrClosed)
+	}
+	p.tasks.Wait()
+	return nil
+}

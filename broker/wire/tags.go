@@ -37,3 +37,6 @@ func uvarint(src []byte) (uint64, []byte, error) {
 	}
 	return value, src[n:], nil
 }
+
+// SkipTags steps over the tagged fields of a header.
+func SkipTags(src []byte) ([]byte, error) { return skipTags(src, maxHeaderTags) }

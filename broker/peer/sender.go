@@ -1,0 +1,152 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+)
+
+// sender sends the calls of the queue one after the other until the peer is closed, and then fails what is left.
+func (p *Peer) sender() {
+	for {
+		select {
+		case c := <-p.queue:
+			if err := p.dispatch(c); err != nil {
+				c.done(nil, nil, p.unsent(c, err))
+			}
+		case <-p.ctx.Done():
+			p.failQueued()
+			return
+		}
+	}
+}
+
+func (p *Peer) failQueued() {
+	for {
+		select {
+		case c := <-p.queue:
+			c.done(nil, nil, p.unsent(c, ErrClosed))
+		default:
+			return
+		}
+	}
+}
+
+// dispatch brings one call onto the connection. When it fails, the call has not been sent, and is the caller's to
+// end.
+func (p *Peer) dispatch(c *call) error {
+	ctx, cancel := context.WithDeadline(c.ctx, c.deadline)
+	defer cancel()
+	stop := context.AfterFunc(p.ctx, cancel)
+	defer stop()
+	select {
+	case p.slots <- struct{}{}:
+	case <-ctx.Done():
+		return p.cause(ctx)
+	}
+	for {
+		l, err := p.connected(ctx)
+		if err != nil {
+			<-p.slots
+			return err
+		}
+		if l.send(c) {
+			return nil
+		}
+		// The link died before it took the call. Another attempt makes a new one.
+	}
+}
+
+// cause tells why ctx, a call's with its deadline, is over.
+func (p *Peer) cause(ctx context.Context) error {
+	switch {
+	case p.ctx.Err() != nil:
+		return ErrClosed
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return kerr.RequestTimedOut
+	default:
+		return ctx.Err()
+	}
+}
+
+// connected gives the link, making one if there is none. Only the sender calls it.
+func (p *Peer) connected(ctx context.Context) (*link, error) {
+	p.mu.Lock()
+	l := p.mu.link
+	p.mu.Unlock()
+	if l != nil {
+		return l, nil
+	}
+	if err := p.backOff(ctx); err != nil {
+		return nil, err
+	}
+	socket, err := p.cfg.Dial(ctx, "tcp", p.cfg.Addr)
+	if err != nil {
+		p.failed()
+		if ctx.Err() != nil {
+			return nil, p.cause(ctx)
+		}
+		return nil, fmt.Errorf("cannot connect: %w", err)
+	}
+	if tcp, ok := socket.(*net.TCPConn); ok && p.cfg.ReceiveBuffer > 0 {
+		_ = tcp.SetReadBuffer(p.cfg.ReceiveBuffer) // a wish; the kernel may clip it
+	}
+	l = newLink(p, socket)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.mu.closed {
+		_ = socket.Close()
+		return nil, ErrClosed
+	}
+	p.mu.link = l
+	p.mu.versions = nil
+	p.tasks.Go(l.reader)
+	return l, nil
+}
+
+// failed doubles the pause before the next attempt to connect. A connection that ends before its first answer
+// has failed too.
+func (p *Peer) failed() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.backoff = min(max(2*p.mu.backoff, p.cfg.BackoffMin), p.cfg.BackoffMax)
+	p.mu.pause = time.Now().Add(p.mu.backoff)
+}
+
+// worked ends the pauses.
+func (p *Peer) worked() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.backoff, p.mu.pause = 0, time.Time{}
+}
+
+// backOff waits until the next attempt may be made.
+func (p *Peer) backOff(ctx context.Context) error {
+	p.mu.Lock()
+	wait := time.Until(p.mu.pause)
+	p.mu.Unlock()
+	if wait <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return p.cause(ctx)
+	}
+}
+
+// lost forgets a link that has died.
+func (p *Peer) lost(l *link) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.mu.link == l {
+		p.mu.link, p.mu.versions = nil, nil
+	}
+}
