@@ -264,30 +264,6 @@ func (l leaders) has(id int32) bool {
 	return false
 }
 
-// currentLeader prefers what the partition itself said (an epoch of -1 says
-// nothing).
-func currentLeader(s *metadata.Snapshot, topic string, id, leader, epoch int32) (int32, int32) {
-	if epoch >= 0 {
-		return leader, epoch
-	}
-	if p := s.Partition(topic, id); p != nil {
-		return p.Leader, p.LeaderEpoch
-	}
-	return partition.None, partition.None
-}
-
-func brokerEndpoint(s *metadata.Snapshot, id int32, listener string) (metadata.Endpoint, *metadata.Broker) {
-	b := s.Brokers[id]
-	if b == nil {
-		return metadata.Endpoint{}, nil
-	}
-	e, found := b.Endpoint(listener)
-	if !found {
-		return e, nil
-	}
-	return e, b
-}
-
 // produceEncoder writes a produce response of versions 3 to 11 without the
 // tree of structures in between: it is one answer per request of the hottest
 // path. A test holds it against kmsg's encoding.

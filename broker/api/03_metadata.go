@@ -48,8 +48,8 @@ func (d *Dispatcher) metadata(c *call, req *kmsg.MetadataRequest) {
 		return
 	}
 	d.work(c, func(ctx context.Context) {
-		for name, err := range d.autoCreate(ctx, missing) {
-			q.fail(name, err)
+		for _, t := range d.autoCreate(ctx, missing) {
+			q.fail(t.name, t.err)
 		}
 		c.answer(d.metadataAnswer(&q))
 	})

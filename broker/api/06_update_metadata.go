@@ -1,5 +1,62 @@
 package api
 
-import "github.com/twmb/franz-go/pkg/kmsg"
+import (
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
-func (d *Dispatcher) updateMetadata(c *call, req *kmsg.UpdateMetadataRequest) { c.Close(errBusy) }
+	"barnabas/broker/metadata"
+	"barnabas/broker/partition"
+)
+
+// UpdateMetadata, key 6, versions 0 to 8, from the controller.
+//
+//	1  several endpoints for a broker
+//	2  racks
+//	3  listener names
+//	4  offline replicas
+//	5  broker epoch (KIP-380); partitions grouped by topic
+//	6  flexible
+//	7  topic ids
+//	8  whether the controller is a KRaft one
+//
+// Not honoured: updates of a KRaft controller (KIP-866), which are refused.
+func (d *Dispatcher) updateMetadata(c *call, req *kmsg.UpdateMetadataRequest) {
+	resp := kmsg.NewPtrUpdateMetadataResponse()
+	err := d.applyMetadata(req)
+	if err != nil {
+		d.log.WithError(err).WithField("controller", req.ControllerID).Info("refused UpdateMetadata")
+	}
+	resp.ErrorCode, _ = code(err)
+	c.answer(resp)
+}
+
+func (d *Dispatcher) applyMetadata(req *kmsg.UpdateMetadataRequest) error {
+	if req.IsKRaftController {
+		return kerr.UnknownServerError
+	}
+	// An epoch that this broker has not learned yet is accepted: the controller
+	// may know of the registration before its owner does.
+	if req.BrokerEpoch != partition.None && req.BrokerEpoch < d.deps.BrokerEpoch.BrokerEpoch() {
+		return kerr.StaleBrokerEpoch
+	}
+	if _, err := d.deps.Metadata.Apply(req); err != nil {
+		return err
+	}
+	d.deps.Replicas.SetAliveBrokers(d.aliveBrokers(d.deps.Metadata.Load()))
+	d.waits.changed()
+	return nil
+}
+
+// aliveBrokers is what replicas need to know of the other brokers: where to
+// fetch from, and who is near a consumer.
+func (d *Dispatcher) aliveBrokers(s *metadata.Snapshot) map[int32]partition.BrokerInfo {
+	alive := make(map[int32]partition.BrokerInfo, len(s.Brokers))
+	for id, b := range s.Brokers {
+		info := partition.BrokerInfo{Epoch: partition.None, Rack: stringOrEmpty(b.Rack)}
+		if e, found := b.Endpoint(d.cfg.InterBrokerListener); found {
+			info.Endpoint = partition.Endpoint{ID: id, Host: e.Host, Port: e.Port}
+		}
+		alive[id] = info
+	}
+	return alive
+}

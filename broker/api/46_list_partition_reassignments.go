@@ -2,6 +2,7 @@ package api
 
 import "github.com/twmb/franz-go/pkg/kmsg"
 
+// ListPartitionReassignments, key 46, version 0 (KIP-455), to the controller.
 func (d *Dispatcher) listPartitionReassignments(c *call, req *kmsg.ListPartitionReassignmentsRequest) {
-	c.Close(errBusy)
+	d.toController(c, req)
 }

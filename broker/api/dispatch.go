@@ -70,7 +70,7 @@ type Dispatcher struct {
 	deps     Dependencies
 	log      *logrus.Entry
 	sessions *fetchSessions
-	pending  *pendingTopics
+	waits    *topicWaits
 	creating *autoCreations
 	workers  *workers
 }
@@ -93,7 +93,7 @@ func New(cfg Config, deps Dependencies) *Dispatcher {
 		deps:     deps,
 		log:      cfg.Log,
 		sessions: newFetchSessions(cfg.FetchSessionSlots, func() int32 { return 1 + rand.Int32N(1<<31-1) }),
-		pending:  newPendingTopics(),
+		waits:    newTopicWaits(deps.Metadata),
 		creating: newAutoCreations(),
 		workers:  newWorkers(cfg.Workers, cfg.WorkerQueue),
 	}
@@ -103,7 +103,7 @@ func New(cfg Config, deps Dependencies) *Dispatcher {
 // waits for topics to appear or to go.
 func (d *Dispatcher) Close() {
 	d.workers.close()
-	d.pending.close()
+	d.waits.close()
 }
 
 // call is one request on its way through a handler.

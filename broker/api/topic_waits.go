@@ -1,0 +1,112 @@
+package api
+
+import (
+	"sync"
+	"time"
+
+	"barnabas/broker/metadata"
+)
+
+// topicWaits parks requests until the metadata shows what they wait for:
+// topics that got leaders, or that are gone. Each update of the metadata looks
+// at all of them; they are few, since a client that creates topics waits for
+// its answer.
+type topicWaits struct {
+	cache *metadata.Cache
+
+	mu struct {
+		sync.Mutex
+		waits  map[*topicWait]struct{}
+		closed bool
+	}
+}
+
+// topicWait is one parked request. It is finished once: whoever takes it out of
+// the set calls done.
+type topicWait struct {
+	ready func(*metadata.Snapshot) bool
+	done  func(*metadata.Snapshot)
+	timer *time.Timer
+}
+
+func newTopicWaits(cache *metadata.Cache) *topicWaits {
+	t := &topicWaits{cache: cache}
+	t.mu.waits = make(map[*topicWait]struct{})
+	return t
+}
+
+// await calls done, exactly once, as soon as ready holds for a snapshot or the
+// time is over, maybe before it returns. done is given the snapshot to judge
+// by.
+func (t *topicWaits) await(timeout time.Duration, ready func(*metadata.Snapshot) bool, done func(*metadata.Snapshot)) {
+	w := &topicWait{ready: ready, done: done}
+	t.mu.Lock()
+	if t.mu.closed {
+		t.mu.Unlock()
+		done(t.cache.Load())
+		return
+	}
+	w.timer = time.AfterFunc(timeout, func() { t.finish(w) })
+	t.mu.waits[w] = struct{}{}
+	t.mu.Unlock()
+	if ready(t.cache.Load()) { // after it is in the set, so that no update falls in between
+		t.finish(w)
+	}
+}
+
+// changed is called after each update of the metadata.
+func (t *topicWaits) changed() {
+	snapshot := t.cache.Load()
+	for _, w := range t.list() {
+		if w.ready(snapshot) {
+			t.finish(w)
+		}
+	}
+}
+
+func (t *topicWaits) list() []*topicWait {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.mu.waits) == 0 {
+		return nil
+	}
+	waits := make([]*topicWait, 0, len(t.mu.waits))
+	for w := range t.mu.waits {
+		waits = append(waits, w)
+	}
+	return waits
+}
+
+func (t *topicWaits) finish(w *topicWait) {
+	t.mu.Lock()
+	_, parked := t.mu.waits[w]
+	delete(t.mu.waits, w)
+	t.mu.Unlock()
+	if parked {
+		w.timer.Stop()
+		w.done(t.cache.Load())
+	}
+}
+
+func (t *topicWaits) close() {
+	t.mu.Lock()
+	t.mu.closed = true
+	t.mu.Unlock()
+	for _, w := range t.list() {
+		t.finish(w)
+	}
+}
+
+// hasLeaders tells whether partitions 0 to count-1 of a topic have a leader.
+func hasLeaders(s *metadata.Snapshot, topic string, count int32) bool {
+	t := s.Topic(topic)
+	if t == nil {
+		return false
+	}
+	for id := range count {
+		if p := t.Partition(id); p == nil || p.Leader == metadata.NoLeader {
+			return false
+		}
+	}
+	return true
+}
