@@ -1,0 +1,162 @@
+package embedded
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"barnabas/zkstate/embedded/core"
+)
+
+// serverID is the top byte of session ids, 1 as for a standalone ZooKeeper.
+const serverID = 1
+
+// Server is a running embedded ZooKeeper.
+type Server struct {
+	cfg      Config
+	log      *logrus.Entry
+	listener net.Listener
+	engine   *engine
+	started  time.Time
+	done     chan struct{} // closed when the server serves no more
+	stop     sync.Once
+	wg       sync.WaitGroup // accept loop, readers, writers
+
+	mu struct {
+		sync.Mutex
+		conns  map[*conn]struct{}
+		perIP  map[string]int
+		nextID core.Conn
+		closed bool
+		err    error
+	}
+}
+
+// Start opens the data directory, takes over what it holds, and serves. Sessions found there have their whole timeout to
+// reconnect.
+func Start(cfg Config) (*Server, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	st, state, err := openStore(cfg.DataDir)
+	if err != nil {
+		return nil, fmt.Errorf("embedded ZooKeeper: %w", err)
+	}
+	s := &Server{cfg: cfg, log: cfg.Log, started: time.Now(), done: make(chan struct{})}
+	s.mu.conns, s.mu.perIP = map[*conn]struct{}{}, map[string]int{}
+	if s.engine, err = newEngine(s, st, state); err == nil {
+		s.listener, err = net.Listen("tcp", cfg.Addr)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("embedded ZooKeeper: %w", err), st.close())
+	}
+	for _, w := range cfg.Warnings {
+		s.log.Warn(w)
+	}
+	s.log.WithFields(logrus.Fields{
+		"addr": s.Addr(), "dataDir": cfg.DataDir, "nodes": len(state.Nodes), "sessions": len(state.Sessions), "zxid": fmt.Sprintf("0x%x", state.Zxid),
+	}).Info("Embedded ZooKeeper is serving. It is one process without replication: if its disk is lost, so is the cluster's state.")
+	go s.engine.run()
+	s.wg.Go(s.accept)
+	return s, nil
+}
+
+// Addr is the address that clients connect to.
+func (s *Server) Addr() string { return s.listener.Addr().String() }
+
+// Done is closed when the server serves no more: after Close, or after its disk failed.
+func (s *Server) Done() <-chan struct{} { return s.done }
+
+// Err is why the server stopped serving by itself, nil otherwise.
+func (s *Server) Err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.err
+}
+
+// Close ends all connections and the server. Sessions stay in the data directory and can be taken up after a new Start.
+func (s *Server) Close() error {
+	s.shutdown(nil)
+	s.wg.Wait()
+	<-s.engine.stopped
+	return s.engine.closeStore()
+}
+
+// shutdown begins the end, once; err is nil when it was asked for.
+func (s *Server) shutdown(err error) {
+	s.stop.Do(func() {
+		s.mu.Lock()
+		s.mu.closed, s.mu.err = true, err
+		conns := make([]*conn, 0, len(s.mu.conns))
+		for c := range s.mu.conns {
+			conns = append(conns, c)
+		}
+		s.mu.Unlock()
+		_ = s.listener.Close()
+		for _, c := range conns {
+			c.kill()
+		}
+		close(s.done)
+	})
+}
+
+// accept takes connections until the listener closes.
+func (s *Server) accept() {
+	for {
+		nc, err := s.listener.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil { // out of file descriptors, or the like: it passes
+			s.log.WithError(err).Warn("Embedded ZooKeeper cannot accept a connection")
+			select {
+			case <-time.After(100 * time.Millisecond):
+				continue
+			case <-s.done:
+				return
+			}
+		}
+		if c := s.admit(nc); c != nil {
+			s.wg.Go(c.readLoop)
+			s.wg.Go(c.writeLoop)
+		}
+	}
+}
+
+// admit registers a connection, unless its address has too many already or the server is ending.
+func (s *Server) admit(nc net.Conn) *conn {
+	ip, _, _ := net.SplitHostPort(nc.RemoteAddr().String())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	tooMany := s.cfg.MaxClientConns > 0 && s.mu.perIP[ip] >= s.cfg.MaxClientConns
+	if tooMany || s.mu.closed {
+		if tooMany {
+			s.log.WithFields(logrus.Fields{"client": ip, "maxClientCnxns": s.cfg.MaxClientConns}).Warn("Too many connections from one address")
+		}
+		_ = nc.Close()
+		return nil
+	}
+	s.mu.nextID++
+	c := newConn(s, s.mu.nextID, nc, ip)
+	s.mu.conns[c] = struct{}{}
+	s.mu.perIP[ip]++
+	return c
+}
+
+// leave forgets a connection.
+func (s *Server) leave(c *conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.mu.conns[c]; !ok {
+		return
+	}
+	delete(s.mu.conns, c)
+	if s.mu.perIP[c.ip]--; s.mu.perIP[c.ip] == 0 {
+		delete(s.mu.perIP, c.ip)
+	}
+}
