@@ -1,0 +1,314 @@
+package netserver
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"barnabas/broker/vfs"
+	"barnabas/broker/wire"
+)
+
+func TestFramesOfEverySizeArriveWhole(t *testing.T) {
+	s := start(t, testConfig(), handler{})
+	c := dial(t, s)
+	for _, size := range []int{
+		0, 1, 3, 4, 1019, 1020, 1021, 1024, 1025, 4096, firstPiece - 1, firstPiece, firstPiece + 1,
+		1 << 20, firstPiece * growth, firstPiece*growth + 1, 20 << 20,
+	} {
+		body := make([]byte, size)
+		for i := range body {
+			body[i] = byte(rand.Uint32())
+		}
+		go c.send(body)
+		require.Equal(t, body, c.receive(), "size %d", size)
+	}
+}
+
+func TestFramesCutAnywhereArriveWhole(t *testing.T) {
+	s := start(t, testConfig(), handler{})
+	c := dial(t, s)
+	require.NoError(t, c.Conn.(*net.TCPConn).SetNoDelay(true))
+	var stream []byte
+	const frames = 300
+	for i := range frames {
+		body := fmt.Appendf(nil, "%0*d", 1+i*7%2000, i)
+		stream = append(binary.BigEndian.AppendUint32(stream, uint32(len(body))), body...)
+	}
+	go func() {
+		for len(stream) > 0 {
+			n := min(1+rand.IntN(900), len(stream))
+			if _, err := c.Write(stream[:n]); err != nil {
+				return
+			}
+			stream = stream[n:]
+		}
+	}()
+	for i := range frames {
+		require.Equal(t, fmt.Sprintf("%0*d", 1+i*7%2000, i), string(c.receive()))
+	}
+}
+
+func TestImpossibleLengthsCloseTheConnection(t *testing.T) {
+	cfg := testConfig()
+	cfg.MaxRequestBytes = 1000
+	s := start(t, cfg, handler{})
+	healthy := dial(t, s)
+	for _, length := range []uint32{1001, 1 << 30, 1<<31 - 1, 1 << 31, 1<<32 - 1} {
+		c := dial(t, s)
+		_, err := c.Write(binary.BigEndian.AppendUint32(nil, length))
+		require.NoError(t, err)
+		c.requireClosed()
+	}
+	healthy.send(make([]byte, 1000))
+	require.Len(t, healthy.receive(), 1000)
+}
+
+func TestAnnouncedBytesCostNothingUntilTheyCome(t *testing.T) {
+	s := start(t, testConfig(), handler{})
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for range 100 {
+		c := dial(t, s)
+		_, err := c.Write([]byte{0x06, 0, 0, 0, 'x'}) // 96 MiB
+		require.NoError(t, err)
+	}
+	eventually(t, "all are being read", func() bool {
+		n := 0
+		for _, c := range s.snapshot() {
+			if c.in.arrived.Load() == 1 {
+				n++
+			}
+		}
+		return n == 100
+	})
+	runtime.ReadMemStats(&after)
+	require.Less(t, after.HeapAlloc-before.HeapAlloc, uint64(100*(firstPiece+64<<10)))
+}
+
+func TestIdleConnectionsAreClosedAndWaitingOnesAreNot(t *testing.T) {
+	cfg := testConfig()
+	cfg.IdleTimeout = 50 * time.Millisecond
+	held := make(chan *wire.Request, 1)
+	s := start(t, cfg, handler{handle: func(r *wire.Request) { held <- r }})
+	waiting := dial(t, s)
+	waiting.send([]byte("long poll"))
+	r := <-held
+	dial(t, s).requireClosed() // connected after, idle for the whole time-out
+	echo(r)
+	require.Equal(t, "long poll", string(waiting.receive()))
+	waiting.requireClosed()
+}
+
+func TestConnectionsOverTheTotalWait(t *testing.T) {
+	cfg := testConfig()
+	cfg.MaxConnections = 2
+	s := start(t, cfg, handler{})
+	first, second, third := dial(t, s), dial(t, s), dial(t, s)
+	first.send([]byte("1"))
+	first.receive()
+	second.send([]byte("2"))
+	second.receive()
+	third.send([]byte("3"))
+	require.Equal(t, 2, s.Connections())
+	require.NoError(t, first.Close())
+	require.Equal(t, "3", string(third.receive()))
+}
+
+func TestConnectionsOverTheLimitOfAnAddressAreRefused(t *testing.T) {
+	cfg := testConfig()
+	cfg.MaxConnectionsPerIP = 1
+	s := start(t, cfg, handler{})
+	first := dial(t, s)
+	first.send([]byte("1"))
+	first.receive()
+	dial(t, s).requireClosed()
+	require.NoError(t, first.Close())
+	eventually(t, "the first has left", func() bool { return s.Connections() == 0 })
+	again := dial(t, s)
+	again.send([]byte("2"))
+	require.Equal(t, "2", string(again.receive()))
+}
+
+func TestAClientThatNeverReadsIsBoundedAndBothersNobody(t *testing.T) {
+	var handled atomic.Int64
+	answer := make([]byte, 64<<10)
+	s := start(t, testConfig(), handler{handle: func(r *wire.Request) {
+		if len(r.Frame) < 8 {
+			echo(r)
+			return
+		}
+		handled.Add(1)
+		r.Reply(framed(answer))
+	}})
+	greedy, healthy := dial(t, s), dial(t, s)
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			if _, err := greedy.Write([]byte{0, 0, 0, 8, 1, 2, 3, 4, 5, 6, 7, 8}); err != nil {
+				return
+			}
+		}
+	}()
+	previous := int64(-1)
+	eventually(t, "the server stops taking requests", func() bool {
+		healthy.send([]byte("ping"))
+		healthy.receive()
+		time.Sleep(20 * time.Millisecond) // the pace of looking
+		now := handled.Load()
+		stuck := now == previous
+		previous = now
+		return stuck && now > 0
+	})
+	require.Less(t, handled.Load(), int64(maxUnanswered))
+	require.NoError(t, greedy.Close())
+	<-stopped
+	eventually(t, "it is gone", func() bool { return s.Connections() == 1 })
+}
+
+func TestRequestsInHandAreBoundedPerConnection(t *testing.T) {
+	held := make(chan *wire.Request, 2*maxUnanswered)
+	s := start(t, testConfig(), handler{handle: func(r *wire.Request) { held <- r }})
+	c := dial(t, s)
+	go func() {
+		for range maxUnanswered + 10 {
+			if _, err := c.Write([]byte{0, 0, 0, 1, 'x'}); err != nil {
+				return
+			}
+		}
+	}()
+	eventually(t, "the bound is reached", func() bool { return len(held) == maxUnanswered })
+	echo(<-held)
+	c.receive()
+	eventually(t, "another one came in", func() bool { return len(held) == maxUnanswered })
+	for range maxUnanswered + 9 {
+		echo(<-held)
+		c.receive()
+	}
+}
+
+func TestFileRangesAreSentFromTheirOffsets(t *testing.T) {
+	file, content := testFile(t, 8<<20)
+	var pinned atomic.Int64
+	s := start(t, testConfig(), handler{handle: func(r *wire.Request) {
+		answer := wire.Response{}
+		var total uint32
+		var parts []wire.Part
+		for f := r.Frame; len(f) >= 8; f = f[8:] {
+			off, n := binary.BigEndian.Uint32(f), binary.BigEndian.Uint32(f[4:])
+			total += n + 4
+			pinned.Add(1)
+			parts = append(parts, wire.Part{Bytes: binary.BigEndian.AppendUint32(nil, off)},
+				wire.Part{Range: vfs.NewRange(file, int64(off), int64(n), func() { pinned.Add(-1) })})
+		}
+		answer.Parts = append([]wire.Part{{Bytes: binary.BigEndian.AppendUint32(nil, total)}}, parts...)
+		answer.OnSent = func() {
+			for i := range parts {
+				parts[i].Range.Release()
+			}
+		}
+		r.Reply(answer)
+	}})
+	var clients sync.WaitGroup
+	for seed := range 8 {
+		c := dial(t, s)
+		clients.Go(func() {
+			rnd := rand.New(rand.NewPCG(uint64(seed), 1))
+			for range 30 {
+				var ask, want []byte
+				for range 1 + rnd.IntN(6) {
+					n := []int{1, 100, copyUpTo, copyUpTo + 1, 300 << 10, 1 << 20}[rnd.IntN(6)]
+					off := rnd.IntN(len(content) - n)
+					ask = binary.BigEndian.AppendUint32(ask, uint32(off))
+					ask = binary.BigEndian.AppendUint32(ask, uint32(n))
+					want = binary.BigEndian.AppendUint32(want, uint32(off))
+					want = append(want, content[off:off+n]...)
+				}
+				c.send(ask)
+				got := c.receive()
+				if string(got) != string(want) {
+					t.Errorf("client %d got other bytes than it asked for", seed)
+					return
+				}
+			}
+		})
+	}
+	clients.Wait()
+	eventually(t, "every range is released", func() bool { return pinned.Load() == 0 })
+}
+
+func TestARangeThatCannotBeReadClosesTheConnection(t *testing.T) {
+	file, content := testFile(t, 100<<10)
+	for _, n := range []int64{1000, 90 << 10} {
+		s := start(t, testConfig(), handler{handle: func(r *wire.Request) {
+			r.Reply(wire.Response{Parts: []wire.Part{
+				{Bytes: []byte{0, 2, 0, 0}}, {Range: vfs.NewRange(file, int64(len(content))-n/2, n, nil)},
+			}})
+		}})
+		c := dial(t, s)
+		c.send([]byte("more than there is"))
+		_, err := c.tryReceive()
+		require.Error(t, err)
+	}
+}
+
+func TestMalformedFloodsDoNotDisturbAHealthyClient(t *testing.T) {
+	cfg := testConfig()
+	cfg.MaxRequestBytes = 1 << 20
+	cfg.QueuedMaxBytes = 4 << 20
+	s := start(t, cfg, handler{handle: func(r *wire.Request) {
+		if len(r.Frame) > 0 && r.Frame[0] == 0xff {
+			r.Close(wire.ErrMalformed)
+			return
+		}
+		echo(r)
+	}})
+	healthy := dial(t, s)
+	addr := s.Addr("TEST").String()
+	done := make(chan struct{})
+	var storm sync.WaitGroup
+	for seed := range 4 {
+		storm.Go(func() {
+			rnd := rand.New(rand.NewPCG(uint64(seed), 2))
+			junk := make([]byte, 5000)
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				c, err := net.Dial("tcp", addr)
+				if err != nil {
+					continue
+				}
+				for i := range junk {
+					junk[i] = byte(rnd.Uint32())
+				}
+				if rnd.IntN(2) == 0 {
+					binary.BigEndian.PutUint32(junk, uint32(rnd.IntN(100_000)))
+				}
+				_, _ = c.Write(junk[:rnd.IntN(len(junk))])
+				_ = c.Close()
+			}
+		})
+	}
+	for i := range 500 {
+		body := fmt.Appendf(nil, "healthy %d", i)
+		healthy.send(body)
+		require.Equal(t, body, healthy.receive())
+	}
+	close(done)
+	storm.Wait()
+	eventually(t, "the storm is over", func() bool { return s.Connections() == 1 })
+	require.Zero(t, s.memory.held(), "everything charged was given back")
+}
