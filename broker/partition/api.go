@@ -16,7 +16,7 @@ const None = -1
 // Replica ids of a reader that is no follower (FetchRequest.ReplicaID).
 const (
 	ConsumerReplica   = int32(-1) // an ordinary consumer
-	DebuggingConsumer = int32(-2) // may read up to the log end
+	DebuggingConsumer = int32(-2) // ListOffsets: answered by followers too, unbounded; Fetch: a consumer
 )
 
 // Config is what a Manager needs to know of its broker.
@@ -26,10 +26,6 @@ type Config struct {
 	// ReplicaLagTimeMax is replica.lag.time.max.ms: a follower that has not
 	// reached the leader's log end for that long leaves the ISR.
 	ReplicaLagTimeMax time.Duration
-
-	// TopicIDs says that topic ids are in use between brokers (IBP 2.8): ids
-	// that LeaderAndIsr carries are stored, and FETCH by id is possible.
-	TopicIDs bool
 
 	// InterBrokerV2 says that logs hold record format v2 (IBP 3.0, or
 	// log.message.format.version at least 0.11).
@@ -43,11 +39,17 @@ type Config struct {
 	// at once with what there is. Zero means 1,000,000.
 	MaxWaiting int
 
+	// InMetadata tells that a partition exists in the cluster although this
+	// broker holds no replica of it: clients are then sent elsewhere
+	// (NOT_LEADER_OR_FOLLOWER) instead of told that it does not exist. nil: never.
+	InMetadata func(commitlog.TopicPartition) bool
+
 	// OnRoles, if set, is told after each applied order which partitions this
-	// broker now leads or follows, in the order they were applied. Coordinators
-	// load and unload by it.
+	// broker now leads or follows. Coordinators load and unload by it. It must
+	// not block, nor give an order itself: the next order waits for it.
 	OnRoles func([]Role)
 
+	FS  vfs.FS // for the sizes of volumes in LogDirs
 	Log *logrus.Entry
 	Now func() time.Time
 }
@@ -71,6 +73,8 @@ type ISRChange struct {
 	PartitionEpoch  int32 // expected: partition epoch, or version of the state znode
 	ISR             []ISRMember
 	Recovering      bool // leader recovery state (KIP-704)
+
+	serial int64 // which flight of its core this is
 }
 
 // ISRMember is a replica with the broker epoch under which it fetched; -1 if

@@ -1,42 +1,262 @@
 package partition
 
 import (
+	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
+
 	"barnabas/broker/commitlog"
+	"barnabas/broker/purgatory"
 )
 
-type Manager struct{ cfg Config }
-type Partition struct{ tp commitlog.TopicPartition }
+// defaultMaxWaiting bounds the parked requests of each kind.
+const defaultMaxWaiting = 1_000_000
 
+// retryCheck is how often ISR changes without a certain answer are looked at.
+const retryCheck = 100 * time.Millisecond
+
+// Manager is all replicas of this broker.
+//
+// Goroutines: one that looks after ISRs and failed directories (started by NewManager, ended by Close),
+// and one per kind of waiting request for deadlines (purgatory).
+type Manager struct {
+	cfg      Config
+	logs     *commitlog.Manager
+	isr      ISRChanger
+	fetchers Fetchers
+
+	brokerEpoch atomic.Int64 // of this broker's own registration; -1: not registered yet
+
+	// orders is held while a controller's order is carried out: one at a time.
+	orders struct {
+		sync.Mutex
+		controllerEpoch int32
+		closed          bool
+	}
+
+	mu struct {
+		sync.RWMutex
+		partitions map[commitlog.TopicPartition]*Partition // nil value: offline
+		brokers    map[int32]BrokerInfo
+	}
+
+	waiting struct {
+		produces, fetches, deletes *purgatory.Purgatory
+	}
+
+	counts struct {
+		bytesIn, bytesOut                 atomic.Int64
+		isrExpanded, isrShrunk, isrFailed atomic.Int64
+	}
+
+	failed struct {
+		sync.Mutex
+		dirs []string
+		tell chan struct{}
+	}
+
+	stop    chan struct{}
+	stopped chan struct{}
+}
+
+// NewManager returns a Manager without replicas; they come with the first orders
+// of a controller. Logs that are there already get their high watermark from the
+// checkpoint now, so that it is kept even if no order ever names a leader for
+// them (KAFKA-1647, H34).
 func NewManager(cfg Config, logs *commitlog.Manager, isr ISRChanger, fetchers Fetchers) *Manager {
-	return &Manager{cfg: cfg}
+	if cfg.MaxWaiting == 0 {
+		cfg.MaxWaiting = defaultMaxWaiting
+	}
+	m := &Manager{cfg: cfg, logs: logs, isr: isr, fetchers: fetchers, stop: make(chan struct{}), stopped: make(chan struct{})}
+	m.failed.tell = make(chan struct{}, 1)
+	m.brokerEpoch.Store(None)
+	m.mu.partitions = map[commitlog.TopicPartition]*Partition{}
+	m.mu.brokers = map[int32]BrokerInfo{}
+	m.waiting.produces = purgatory.New(cfg.MaxWaiting)
+	m.waiting.fetches = purgatory.New(cfg.MaxWaiting)
+	m.waiting.deletes = purgatory.New(cfg.MaxWaiting)
+	for _, log := range logs.All() {
+		log.SetHighWatermark(logs.HighWatermarkCheckpoint(log.TP()))
+	}
+	go m.housekeep()
+	return m
 }
-func (m *Manager) Produce(req *ProduceRequest, done func([]ProduceResult)) { panic("unwritten") }
-func (m *Manager) Fetch(req *FetchRequest, done func([]FetchResult))       { panic("unwritten") }
-func (m *Manager) ListOffset(topic string, partition int32, timestamp int64, readCommitted bool, replicaID, currentLeaderEpoch int32, version int16) (ts, offset int64, leaderEpoch int32, err error) {
-	panic("unwritten")
-}
-func (m *Manager) OffsetForLeaderEpoch(topic string, partition, currentLeaderEpoch, leaderEpoch int32) (epoch int32, endOffset int64, err error) {
-	panic("unwritten")
-}
-func (m *Manager) DeleteRecords(offsets map[commitlog.TopicPartition]int64, timeout time.Duration, done func(map[commitlog.TopicPartition]DeleteRecordsResult)) {
-	panic("unwritten")
-}
-func (m *Manager) LogDirs() []LogDirDescription { panic("unwritten") }
-func (m *Manager) ApplyLeaderAndISR(req LeaderAndISR) (all error, each []PartitionError) {
-	panic("unwritten")
-}
-func (m *Manager) StopReplicas(req StopReplicas) (all error, each []PartitionError) {
-	panic("unwritten")
-}
-func (m *Manager) SetBrokerEpoch(epoch int64)                         { panic("unwritten") }
-func (m *Manager) SetAliveBrokers(alive map[int32]BrokerInfo)         { panic("unwritten") }
-func (m *Manager) Partition(topic string, partition int32) *Partition { panic("unwritten") }
-func (m *Manager) LeaderCount() int                                   { panic("unwritten") }
-func (m *Manager) LogDirFailed(dir string)                            { panic("unwritten") }
-func (m *Manager) Close()                                             { panic("unwritten") }
 
+// Close answers what waits and ends the goroutines. Fetchers are the caller's to
+// close before, logs after.
+func (m *Manager) Close() {
+	m.orders.Lock()
+	closed := m.orders.closed
+	m.orders.closed = true
+	m.orders.Unlock()
+	if closed {
+		return
+	}
+	close(m.stop)
+	<-m.stopped
+	m.waiting.produces.Close()
+	m.waiting.fetches.Close()
+	m.waiting.deletes.Close()
+}
+
+// housekeep is the goroutine that shrinks ISRs, every half of
+// replica.lag.time.max.ms, repeats changes whose answer was uncertain, and takes
+// the replicas of failed directories offline.
+func (m *Manager) housekeep() {
+	defer close(m.stopped)
+	shrink := time.NewTicker(max(m.cfg.ReplicaLagTimeMax/2, time.Millisecond))
+	defer shrink.Stop()
+	retry := time.NewTicker(retryCheck)
+	defer retry.Stop()
+	for {
+		select {
+		case <-m.stop:
+			return
+		case <-shrink.C:
+			m.tick(true)
+		case <-retry.C:
+			m.tick(false)
+		case <-m.failed.tell:
+			m.offlineFailedDirs()
+		}
+	}
+}
+
+func (m *Manager) tick(shrink bool) {
+	for _, p := range m.All() {
+		p.tick(shrink)
+	}
+}
+
+// All returns the replicas that are not offline, in no particular order.
+func (m *Manager) All() []*Partition {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	all := make([]*Partition, 0, len(m.mu.partitions))
+	for _, p := range m.mu.partitions {
+		if p != nil {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// Partition returns a replica of this broker, or nil if it has none or it is
+// offline.
+func (m *Manager) Partition(topic string, partition int32) *Partition {
+	return m.lookup(commitlog.TopicPartition{Topic: topic, Partition: partition})
+}
+
+func (m *Manager) lookup(tp commitlog.TopicPartition) *Partition {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.mu.partitions[tp]
+}
+
+// hosted returns a replica for a client's request, or the error that tells the
+// client what to do.
+func (m *Manager) hosted(tp commitlog.TopicPartition) (*Partition, error) {
+	m.mu.RLock()
+	p, known := m.mu.partitions[tp]
+	m.mu.RUnlock()
+	switch {
+	case p != nil:
+		return p, nil
+	case known:
+		return nil, kerr.KafkaStorageError
+	case m.cfg.InMetadata != nil && m.cfg.InMetadata(tp):
+		return nil, kerr.NotLeaderForPartition
+	}
+	return nil, kerr.UnknownTopicOrPartition
+}
+
+// Counts are numbers of replicas, for metrics.
+type Counts struct {
+	Replicas, Leaders, Offline          int
+	UnderReplicated, UnderMinISR, AtMin int
+	Reassigning                         int
+	WaitingFetches, WaitingProduces     int
+	ISRExpanded, ISRShrunk, ISRFailed   int64 // since start
+	BytesIn, BytesOut                   int64 // appended by clients, read by anyone; since start
+}
+
+// Counts counts.
+func (m *Manager) Counts() Counts {
+	c := Counts{
+		WaitingFetches: m.waiting.fetches.Len(), WaitingProduces: m.waiting.produces.Len(),
+		ISRExpanded: m.counts.isrExpanded.Load(), ISRShrunk: m.counts.isrShrunk.Load(), ISRFailed: m.counts.isrFailed.Load(),
+		BytesIn: m.counts.bytesIn.Load(), BytesOut: m.counts.bytesOut.Load(),
+	}
+	m.mu.RLock()
+	for _, p := range m.mu.partitions {
+		if p == nil {
+			c.Offline++
+		}
+	}
+	m.mu.RUnlock()
+	for _, p := range m.All() {
+		c.Replicas++
+		s := p.Status()
+		if !s.IsLeader {
+			continue
+		}
+		c.Leaders++
+		if len(s.ISR) < len(s.Replicas) {
+			c.UnderReplicated++
+		}
+		if s.UnderMinISR {
+			c.UnderMinISR++
+		}
+		if s.AtMinISR {
+			c.AtMin++
+		}
+		if s.Reassigning {
+			c.Reassigning++
+		}
+	}
+	return c
+}
+
+// LeaderCount is the number of partitions this broker leads.
+func (m *Manager) LeaderCount() int { return m.Counts().Leaders }
+
+// SetBrokerEpoch tells under which registration this broker is known now.
+// Controllers' orders for an older one are refused (KIP-380, H26).
+func (m *Manager) SetBrokerEpoch(epoch int64) { m.brokerEpoch.Store(epoch) }
+
+// SetAliveBrokers tells which brokers are alive. The map is kept: it must not be
+// changed afterwards. A broker whose epoch grew has restarted; leaders forget
+// what they knew of its replicas (KIP-903, H17).
+func (m *Manager) SetAliveBrokers(alive map[int32]BrokerInfo) {
+	m.mu.Lock()
+	m.mu.brokers = alive
+	m.mu.Unlock()
+	for _, p := range m.All() {
+		p.setBrokers(alive)
+	}
+}
+
+func (m *Manager) aliveBrokers() map[int32]BrokerInfo {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.mu.brokers
+}
+
+// VerifyTransaction starts, or continues, the check that a producer's
+// transaction knows this partition (KIP-890). nil without error: there is
+// nothing to check, the transaction is already open here.
 func (m *Manager) VerifyTransaction(topic string, partition int32, producerID int64, sequence int32, epoch int16) (*commitlog.VerificationGuard, error) {
-	panic("unwritten")
+	p, err := m.hosted(commitlog.TopicPartition{Topic: topic, Partition: partition})
+	if err != nil {
+		return nil, err
+	}
+	p.role.RLock()
+	defer p.role.RUnlock()
+	log, err := p.local(None, true)
+	if err != nil {
+		return nil, err
+	}
+	return log.VerifyTransaction(producerID, sequence, epoch), nil
 }

@@ -1,0 +1,90 @@
+package partition
+
+import (
+	"slices"
+	"time"
+
+	"barnabas/broker/commitlog"
+)
+
+// The high watermark of a leader is the smallest log end among
+//
+//   - the leader itself,
+//   - every member of the maximal ISR: the committed one plus the replica that an
+//     expansion in flight would add. A leader cannot know whether the controller
+//     has already committed the expansion; counting the newcomer is the stricter
+//     and therefore safe reading (KIP-497, H12). For a shrink in flight the old,
+//     larger set counts for the same reason,
+//   - every assigned live replica that is caught up although it is not in the
+//     ISR. Without it the watermark of an ISR of one would run ahead of a newcomer
+//     for ever and it could never join.
+//
+// It does not move while the committed ISR is below the enforceable minimum: a
+// consumer must not see what fewer replicas hold than the topic asks for (KIP-966).
+
+// advance raises the high watermark as far as the rules allow and tells whether
+// it moved. end is the leader's log end.
+func (c *core) advance(now time.Time, end commitlog.Position, minISR int32) bool {
+	if c.role != roleLeader || c.underMin(minISR) {
+		return false
+	}
+	to := end
+	for i := range c.remotes {
+		r := &c.remotes[i]
+		if r.end.Offset < to.Offset && (c.counts(r.id) || c.aboutToJoin(r, end, now)) {
+			to = r.end
+		}
+	}
+	if to.Offset <= c.hw.Offset {
+		return false
+	}
+	c.hw = to
+	return true
+}
+
+// counts tells whether a replica is in the maximal ISR.
+func (c *core) counts(id int32) bool {
+	return slices.Contains(c.isr, id) || (c.inFlight != nil && c.inFlight.adds == id)
+}
+
+// maximal is the set that hw and acknowledgements use.
+func (c *core) maximal() []int32 {
+	if c.inFlight == nil || c.inFlight.adds == None || slices.Contains(c.isr, c.inFlight.adds) {
+		return c.isr
+	}
+	return append(slices.Clone(c.isr), c.inFlight.adds)
+}
+
+func (c *core) aboutToJoin(r *remote, end commitlog.Position, now time.Time) bool {
+	return c.inSync(r, end.Offset, now) && c.eligible(r)
+}
+
+// inSync tells that a follower has everything, or had so recently enough. An
+// idle partition's follower stays in sync however long nothing was fetched
+// (H15: its end equals the leader's).
+func (c *core) inSync(r *remote, end int64, now time.Time) bool {
+	if r.end.Offset == end {
+		return true
+	}
+	return !r.caughtUp.IsZero() && now.Sub(r.caughtUp) <= c.maxLag
+}
+
+// followed is the high watermark of a follower after a fetch: what the leader
+// says, bounded by what is here.
+func followed(leaderHW, logStart, end int64) int64 {
+	return max(logStart, min(leaderHW, end))
+}
+
+// lowWatermark is the smallest log start among the leader and its live
+// followers: DeleteRecords has done its work when it has come this far. A live
+// follower that was not heard of counts as -1.
+func (c *core) lowWatermark(logStart int64) int64 {
+	low := logStart
+	for i := range c.remotes {
+		r := &c.remotes[i]
+		if _, alive := c.brokers[r.id]; alive && r.logStart < low {
+			low = r.logStart
+		}
+	}
+	return low
+}
