@@ -78,9 +78,17 @@ func (b Broker) Encode() []byte {
 	if b.Version >= 4 {
 		w.key("listener_security_protocol_map")
 		w.open('{')
+		var listeners []string
+		protocols := map[string]string{}
 		for _, e := range b.Endpoints {
-			w.key(e.Listener)
-			w.str(e.Protocol)
+			if _, ok := protocols[e.Listener]; !ok {
+				listeners = append(listeners, e.Listener)
+			}
+			protocols[e.Listener] = e.Protocol
+		}
+		for _, l := range scalaOrder(listeners) {
+			w.key(l)
+			w.str(protocols[l])
 		}
 		w.close('}')
 	}

@@ -2,6 +2,9 @@ package zkstate
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"sync"
 	"time"
 
 	"github.com/sirupsen/logrus"
@@ -16,52 +19,248 @@ type Config struct {
 	SessionTimeout time.Duration // zookeeper.session.timeout.ms; default 18 s. The ensemble may grant another
 	ConnectTimeout time.Duration // how long Connect waits for the first session; default SessionTimeout
 	Auth           []Auth
-	MaxInFlight    int  // zookeeper.max.in.flight.requests; default 10
+	MaxInFlight    int  // zookeeper.max.in.flight.requests, for each call of Do; default 10
 	SecureACLs     bool // zookeeper.set.acl: nodes are made with Kafka's ACLs instead of open to all
+	MaxPacketBytes int  // jute.maxbuffer of the servers; default theirs, 1 MiB - 1
 	Log            *logrus.Entry
+}
+
+const (
+	defaultSessionTimeout = 18 * time.Second
+	defaultMaxInFlight    = 10
+	defaultMaxPacket      = 0xfffff
+)
+
+func (c Config) withDefaults() Config {
+	if c.SessionTimeout <= 0 {
+		c.SessionTimeout = defaultSessionTimeout
+	}
+	if c.ConnectTimeout <= 0 {
+		c.ConnectTimeout = c.SessionTimeout
+	}
+	if c.MaxInFlight <= 0 {
+		c.MaxInFlight = defaultMaxInFlight
+	}
+	if c.MaxPacketBytes <= 0 {
+		c.MaxPacketBytes = defaultMaxPacket
+	}
+	return c
 }
 
 // Client is a connection to an ensemble that survives its servers and its sessions. Its methods may be called by
 // any goroutine.
-type Client struct{}
+//
+// A single goroutine (run) owns the session core and dials; what happens on connections reaches it as reports.
+// Operations look at the current generation under mu and then deal with its connection alone.
+type Client struct {
+	cfg     Config
+	servers []string
+	chroot  string
+	log     *logrus.Entry
+
+	reports chan report   // to run; never blocks for long, since run only does bookkeeping
+	done    chan struct{} // closed when the client is closed
+	stopped sync.WaitGroup
+	closing sync.Once
+
+	mu struct {
+		sync.Mutex
+		current       *generation
+		past          []int64 // ids of ended sessions of this client, the latest last
+		subscriptions map[*Subscription]struct{}
+		closed        bool
+	}
+}
 
 // Connect opens a session and makes the chroot if it is missing. It fails when no session could be had in
 // Config.ConnectTimeout; from then on the client tries for ever.
-func Connect(cfg Config) (*Client, error) { panic("not built") }
+func Connect(cfg Config) (*Client, error) {
+	cfg = cfg.withDefaults()
+	servers, chroot, err := parseConnect(cfg.Servers)
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{cfg: cfg, servers: servers, chroot: chroot, log: cfg.Log,
+		reports: make(chan report, 16), done: make(chan struct{})}
+	c.mu.subscriptions = map[*Subscription]struct{}{}
+	core := &sessionCore{}
+	c.obey(core.start(), core)
+	c.stopped.Add(1)
+	go c.run(core)
+
+	ctx, cancel := context.WithTimeout(context.Background(), cfg.ConnectTimeout)
+	defer cancel()
+	if err := c.current().wait(ctx); err != nil {
+		c.Close()
+		if errors.Is(err, context.DeadlineExceeded) {
+			return nil, fmt.Errorf("no ZooKeeper session within %v from %s", cfg.ConnectTimeout, cfg.Servers)
+		}
+		return nil, fmt.Errorf("connecting to ZooKeeper at %s: %w", cfg.Servers, err)
+	}
+	if err := c.makeChroot(ctx); err != nil {
+		c.Close()
+		return nil, fmt.Errorf("creating the chroot %s in ZooKeeper: %w", chroot, err)
+	}
+	return c, nil
+}
+
+// makeChroot creates the chroot path, which stands outside of what every other operation can name.
+func (c *Client) makeChroot(ctx context.Context) error {
+	if c.chroot == "" {
+		return nil
+	}
+	outside := &Client{cfg: c.cfg, log: c.log, done: c.done} // the same session without the chroot
+	outside.mu.current = c.current()
+	return outside.CreateRecursive(ctx, c.chroot, nil)
+}
 
 // Close ends the session, so that its ephemeral nodes go at once, and everything that waits.
-func (c *Client) Close() {}
+func (c *Client) Close() {
+	c.closing.Do(func() { close(c.done) })
+	c.stopped.Wait()
+}
 
-// Do runs operations, up to Config.MaxInFlight at a time, and answers each by itself in the order given. Operations
-// that touch the same node, or a node and one above it, run in the order given unless both only read. While no
-// server is reachable it waits. The error is not nil only when no operation was tried: the client is closed, ctx is
-// done, or there is no session (ErrSessionExpired; the operations' results say the same).
-func (c *Client) Do(ctx context.Context, ops []Op) ([]Result, error) { panic("not built") }
+// run is the shell's loop.
+func (c *Client) run(core *sessionCore) {
+	defer c.stopped.Done()
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		var r report
+		select {
+		case r = <-c.reports:
+		case <-timer.C:
+			r.kind = tick
+		case <-c.done:
+			c.shutdown(core)
+			return
+		}
+		for _, s := range c.obey(core.handle(r, time.Now()), core) {
+			timer.Reset(time.Until(s.at))
+		}
+	}
+}
 
-// Multi runs operations all or nothing. When it fails, the error is that of the operation that made it fail, and
-// the results say which it was; the others have ErrRolledBack.
-func (c *Client) Multi(ctx context.Context, ops []Op) ([]Result, error) { panic("not built") }
+// obey does what the core wants and returns the wakes, which need the loop's timer.
+func (c *Client) obey(steps []step, core *sessionCore) (wakes []step) {
+	for _, s := range steps {
+		switch s.kind {
+		case announce:
+			c.announce(s.event)
+		case open:
+			c.current().open(core.session, core.timeout)
+		case shut:
+			c.current().shut()
+		case end:
+			c.retire(ErrSessionExpired)
+		case dial:
+			c.dial(core.generation)
+		case wake:
+			wakes = append(wakes, s)
+		}
+	}
+	return wakes
+}
 
-// Subscribe delivers every event from now on, in order, to one consumer. Nothing is dropped: node events that are
-// still undelivered are merged when they are equal, so a slow consumer costs no more memory than it has watches.
-func (c *Client) Subscribe() *Subscription { panic("not built") }
+func (c *Client) current() *generation {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.mu.current
+}
 
-// Events is Subscribe for a consumer that lives as long as the client: the channel closes with the client.
-func (c *Client) Events() <-chan Event { panic("not built") }
+func (c *Client) announce(e Event) {
+	entry := c.log.WithFields(logrus.Fields{"session": fmt.Sprintf("0x%x", e.Session), "generation": e.Generation})
+	switch e.Kind {
+	case SessionStarted, Connected:
+		entry.Info("ZooKeeper: ", e.Kind)
+	default:
+		entry.Warn("ZooKeeper: ", e.Kind)
+	}
+	c.publish(e)
+}
 
-// Session is the id and the generation of the session of now; generation 0 is before the first, and id 0 means
-// that the last one is over and the next has not begun.
-func (c *Client) Session() (id int64, generation int) { panic("not built") }
+func (c *Client) publish(e Event) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for s := range c.mu.subscriptions {
+		s.push(e)
+	}
+}
+
+// retire fails the current generation for good.
+func (c *Client) retire(reason error) {
+	c.mu.Lock()
+	g := c.mu.current
+	if id := g.sessionID(); id != 0 {
+		c.mu.past = append(c.mu.past, id)
+	}
+	c.mu.Unlock()
+	g.end(reason)
+}
+
+// dial makes the generation n current, with a connection of its own.
+func (c *Client) dial(n int) {
+	g := newGeneration(c, n)
+	c.mu.Lock()
+	c.mu.current = g
+	c.mu.Unlock()
+	c.stopped.Add(1)
+	go func() {
+		defer c.stopped.Done()
+		g.serve()
+	}()
+}
+
+// shutdown ends the session with a goodbye, and the consumers of events.
+func (c *Client) shutdown(core *sessionCore) {
+	core.handle(report{kind: closing}, time.Now())
+	c.mu.Lock()
+	g, subs := c.mu.current, c.mu.subscriptions
+	c.mu.closed, c.mu.subscriptions = true, nil
+	c.mu.Unlock()
+	g.shut()
+	g.end(ErrClosed)
+	for s := range subs {
+		s.Close()
+	}
+}
+
+// tell hands a report to the loop. It gives up when the client is closing.
+func (c *Client) tell(r report) {
+	select {
+	case c.reports <- r:
+	case <-c.done:
+	}
+}
+
+// Session is the id and the generation of the session of now; id 0 means that the session of that generation has not
+// begun yet.
+func (c *Client) Session() (id int64, generation int) {
+	g := c.current()
+	return g.sessionID(), g.number
+}
+
+// SessionTimeout is what the ensemble granted to the session of now, or what was asked for before it began.
+func (c *Client) SessionTimeout() time.Duration {
+	if d := c.current().grantedTimeout(); d > 0 {
+		return d
+	}
+	return c.cfg.SessionTimeout
+}
+
+type generationKey struct{}
 
 // WithGeneration makes operations under the returned context fail with ErrSessionExpired unless the session of now
 // is the one of that generation. Without it an operation belongs to the generation at the moment of the call.
-func WithGeneration(ctx context.Context, generation int) context.Context { panic("not built") }
+func WithGeneration(ctx context.Context, generation int) context.Context {
+	return context.WithValue(ctx, generationKey{}, generation)
+}
 
-// Subscription is one consumer's queue of events.
-type Subscription struct{}
-
-// C is where the events arrive; it closes with the client or the subscription.
-func (s *Subscription) C() <-chan Event { panic("not built") }
-
-// Close ends the subscription.
-func (s *Subscription) Close() {}
+// generationOf is the generation that a call under ctx belongs to.
+func (c *Client) generationOf(ctx context.Context) (*generation, error) {
+	g := c.current()
+	if want, ok := ctx.Value(generationKey{}).(int); ok && want != g.number {
+		return nil, ErrSessionExpired
+	}
+	return g, nil
+}

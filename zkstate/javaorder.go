@@ -65,3 +65,43 @@ func sortedByJava[V any](m map[string]V) []string {
 	}
 	return javaOrder(keys)
 }
+
+// scalaOrder is how Scala's immutable Map iterates keys that were put in the order given: up to four as they came,
+// more as its trie holds them. A node of the trie has 32 places for five bits of the spread hash, first the keys that
+// are alone in their place, then the nodes below.
+func scalaOrder(keys []string) []string {
+	if len(keys) <= 4 {
+		return keys
+	}
+	return trieOrder(keys, 0)
+}
+
+func trieOrder(keys []string, shift uint) []string {
+	if shift >= 32 { // equal hashes
+		return keys
+	}
+	var places [32][]string
+	for _, k := range keys {
+		h := uint32(javaHash(k))
+		h ^= h >> 16
+		place := h >> shift & 31
+		places[place] = append(places[place], k)
+	}
+	out := make([]string, 0, len(keys))
+	for _, p := range places {
+		if len(p) == 1 {
+			out = append(out, p[0])
+		}
+	}
+	for _, p := range places {
+		if len(p) > 1 {
+			out = append(out, trieOrder(p, shift+5)...)
+		}
+	}
+	return out
+}
+
+func sortedStrings(keys []string) []string {
+	slices.Sort(keys)
+	return keys
+}

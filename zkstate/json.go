@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -81,7 +82,11 @@ func appendJSONString(dst []byte, s string) []byte {
 			dst = append(dst, c)
 		default:
 			r, size := utf8.DecodeRuneInString(s[i:])
-			dst = utf8.AppendRune(dst, r) // invalid UTF-8 becomes U+FFFD: a node is always valid JSON
+			if hi, lo := utf16.EncodeRune(r); hi != utf8.RuneError {
+				dst = fmt.Appendf(dst, `\u%04X\u%04X`, hi, lo) // Jackson escapes what needs two UTF-16 units
+			} else {
+				dst = utf8.AppendRune(dst, r) // invalid UTF-8 becomes U+FFFD: a node is always valid JSON
+			}
 			i += size
 			continue
 		}

@@ -17,6 +17,8 @@ var (
 	ErrInvalidACL              = errors.New("zookeeper: invalid ACL")
 	ErrAuthFailed              = errors.New("zookeeper: authentication failed")
 	ErrBadArguments            = errors.New("zookeeper: bad arguments")
+	// ErrServer is the answer of a server that refuses for a reason of its own (a quota, an operation it lacks).
+	ErrServer = errors.New("zookeeper: refused by the server")
 	// ErrConnectionLoss is the answer of a write whose connection broke before the server answered: the write may
 	// have taken effect.
 	ErrConnectionLoss = errors.New("zookeeper: connection lost, the outcome is unknown")
@@ -140,7 +142,7 @@ type Result struct {
 	Err      error
 	Path     string // the node's path; of a sequential create the name the server gave
 	Data     []byte // get; nil for a node without data
-	Stat     Stat   // get, exists, children, set, get ACL; create: only inside no multi, zero otherwise
+	Stat     Stat   // get, exists, children, set, get ACL
 	Children []string
 	ACL      []ACL
 }

@@ -20,14 +20,14 @@ func (s PartitionState) Encode() []byte {
 	w.int(int64(s.Leader))
 	w.key("version")
 	w.int(1)
-	w.key("leader_epoch")
-	w.int(int64(s.LeaderEpoch))
-	w.key("isr")
-	w.ints(s.ISR)
 	if s.Recovering {
 		w.key("leader_recovery_state")
 		w.int(1)
 	}
+	w.key("leader_epoch")
+	w.int(int64(s.LeaderEpoch))
+	w.key("isr")
+	w.ints(s.ISR)
 	w.close('}')
 	return w.buf
 }

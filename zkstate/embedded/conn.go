@@ -31,6 +31,7 @@ type conn struct {
 	ip    string
 	slots chan struct{} // one token per request in flight; put by the reader, taken by the engine
 	stats connStats     // the engine's
+	sent  chan struct{} // closed when the writer has nothing more to say
 
 	queue struct {
 		sync.Mutex
@@ -43,7 +44,7 @@ type conn struct {
 }
 
 func newConn(s *Server, id core.Conn, nc net.Conn, ip string) *conn {
-	c := &conn{s: s, id: id, nc: nc, ip: ip, slots: make(chan struct{}, maxInFlight)}
+	c := &conn{s: s, id: id, nc: nc, ip: ip, slots: make(chan struct{}, maxInFlight), sent: make(chan struct{})}
 	c.queue.changed = sync.NewCond(&c.queue)
 	c.stats.established = time.Now()
 	return c
@@ -84,6 +85,15 @@ func (c *conn) kill() {
 // writeLoop writes what is queued, all that is there at a time.
 func (c *conn) writeLoop() {
 	defer c.kill()
+	closing := c.writeQueued()
+	close(c.sent)
+	if closing {
+		c.linger()
+	}
+}
+
+// writeQueued writes until the connection breaks (false) or its last answer is out (true).
+func (c *conn) writeQueued() bool {
 	for {
 		c.queue.Lock()
 		for len(c.queue.frames) == 0 && !c.queue.closing && !c.queue.dead {
@@ -94,17 +104,16 @@ func (c *conn) writeLoop() {
 		c.queue.changed.Broadcast()
 		c.queue.Unlock()
 		if dead {
-			return
+			return false
 		}
 		if len(frames) > 0 {
 			if _, err := frames.WriteTo(c.nc); err != nil {
-				return
+				return false
 			}
 			continue
 		}
 		if closing {
-			c.linger()
-			return
+			return true
 		}
 	}
 }
@@ -152,6 +161,11 @@ func (c *conn) read() error {
 	if command, ok := fourLetter(string(head[:])); ok {
 		c.s.engine.submit(event{kind: evCommand, conn: c, command: command, name: string(head[:])})
 		_, err := io.Copy(io.Discard, io.LimitReader(c.nc, 1024))
+		// Whoever asked by `echo ruok | nc` has said all and closed its side; the answer is still owed.
+		select {
+		case <-c.sent:
+		case <-c.s.done:
+		}
 		return err
 	}
 	frame, err := c.frame(head)

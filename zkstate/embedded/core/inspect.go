@@ -13,10 +13,10 @@ type Counts struct {
 	DataBytes                            int64
 }
 
-// Counts sums the state up.
+// Counts sums the state up. Nodes counts the root twice, as ZooKeeper's own count does.
 func (m *Machine) Counts() Counts {
 	c := Counts{
-		Zxid: m.zxid, Nodes: len(m.tree.nodes), Sessions: len(m.sessions), DataBytes: m.tree.dataBytes,
+		Zxid: m.zxid, Nodes: len(m.tree.nodes) + 1, Sessions: len(m.sessions), DataBytes: m.tree.dataBytes,
 		Watches: m.data.total(), WatchedPaths: len(m.data.byPath), WatchingConns: len(m.data.byConn),
 	}
 	for _, set := range m.tree.ephemerals {

@@ -1,0 +1,133 @@
+package zkstate
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sirupsen/logrus"
+)
+
+// dialer opens the connections of one generation. It resolves names at every attempt, since servers move, and looks
+// at the first packet of each connection: go-zookeeper neither bounds how long a server may take to confirm a session
+// (one that hangs would hold the client for many session timeouts while others are ready), nor how long that packet
+// may be, nor tells what timeout the server granted.
+type dialer struct {
+	ctx     context.Context
+	stop    context.CancelFunc
+	limit   time.Duration
+	granted atomic.Int64 // nanoseconds
+}
+
+func newDialer(c *Client) *dialer {
+	ctx, cancel := context.WithCancel(context.Background())
+	limit := c.cfg.SessionTimeout / time.Duration(len(c.servers)+1)
+	return &dialer{ctx: ctx, stop: cancel, limit: max(limit, time.Second)}
+}
+
+// timeout is the session timeout that the last server granted.
+func (d *dialer) timeout() time.Duration { return time.Duration(d.granted.Load()) }
+
+func (d *dialer) dial(network, address string, _ time.Duration) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(d.ctx, d.limit)
+	defer cancel()
+	conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	return &handshake{Conn: conn, dialer: d, deadline: time.Now().Add(d.limit)}, nil
+}
+
+// handshake is a connection whose first packet is watched.
+type handshake struct {
+	net.Conn
+	dialer   *dialer
+	deadline time.Time // for the first packet
+	seen     []byte
+	past     bool
+}
+
+const (
+	confirmation    = 4 + 4 + 4 + 8 // length, protocol version, timeout, session id: all that is looked at
+	maxConfirmation = 4096
+)
+
+var errNotZooKeeper = errors.New("the other side does not speak ZooKeeper's protocol")
+
+func (h *handshake) SetReadDeadline(t time.Time) error {
+	if !h.past && (t.IsZero() || t.After(h.deadline)) {
+		t = h.deadline
+	}
+	return h.Conn.SetReadDeadline(t)
+}
+
+func (h *handshake) Read(p []byte) (int, error) {
+	n, err := h.Conn.Read(p)
+	if h.past {
+		return n, err
+	}
+	h.seen = append(h.seen, p[:min(n, confirmation-len(h.seen))]...)
+	if len(h.seen) >= 4 && binary.BigEndian.Uint32(h.seen) > maxConfirmation {
+		return 0, errNotZooKeeper
+	}
+	if len(h.seen) == confirmation {
+		h.dialer.granted.Store(int64(binary.BigEndian.Uint32(h.seen[8:])) * int64(time.Millisecond))
+		h.past, h.seen = true, nil
+		if derr := h.Conn.SetReadDeadline(time.Time{}); derr != nil && err == nil {
+			err = derr
+		}
+	}
+	return n, err
+}
+
+// rotation goes through the servers by name, for ever, in an order shuffled once. It replaces go-zookeeper's own,
+// which resolves names only once.
+type rotation struct {
+	mu      sync.Mutex
+	servers []string
+	next    int
+	tried   int // since the last success
+}
+
+// Init takes the servers.
+func (r *rotation) Init(servers []string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.servers = append([]string(nil), servers...)
+	rand.Shuffle(len(r.servers), func(i, j int) { r.servers[i], r.servers[j] = r.servers[j], r.servers[i] })
+	return nil
+}
+
+// Len is the number of servers.
+func (r *rotation) Len() int { return len(r.servers) }
+
+// Next is the server to try, and whether all were tried since the last success: then the caller pauses.
+func (r *rotation) Next() (string, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	again := r.tried >= len(r.servers)
+	if again {
+		r.tried = 0
+	}
+	server := r.servers[r.next%len(r.servers)]
+	r.next++
+	r.tried++
+	return server, again
+}
+
+// Connected tells that the last server answered.
+func (r *rotation) Connected() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.tried = 0
+}
+
+// debugLog is where go-zookeeper's own lines go.
+type debugLog struct{ log *logrus.Entry }
+
+func (l debugLog) Printf(format string, args ...any) { l.log.Debugf("ZooKeeper: "+format, args...) }
