@@ -206,6 +206,11 @@ func failedProduce(topic string, id int32, err error) partition.ProduceResult {
 }
 
 func (op *produceCall) done(results []partition.ProduceResult) {
+	for i := range results {
+		if r := &results[i]; r.Err != nil {
+			r.Err = placed(op.d.deps.Metadata.Load(), r.Topic, r.Partition, r.Err)
+		}
+	}
 	if op.acks == 0 {
 		op.finishUnanswered(results)
 		return

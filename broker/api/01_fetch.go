@@ -266,9 +266,10 @@ func (op *fetchCall) partition(to *wire.FetchPartition, from *partition.FetchRes
 		Records:              from.Records,
 	}
 	if from.Err != nil {
-		to.ErrorCode = fetchErrorCode(op.version, from.Err)
+		snapshot := op.d.deps.Metadata.Load()
+		to.ErrorCode = fetchErrorCode(op.version, placed(snapshot, from.Topic, from.Partition, from.Err))
 		if op.version >= 16 && (to.ErrorCode == kerr.NotLeaderForPartition.Code || to.ErrorCode == kerr.FencedLeaderEpoch.Code) {
-			to.LeaderID, to.LeaderEpoch = currentLeader(op.d.deps.Metadata.Load(), from.Topic, from.Partition, from.LeaderID, from.LeaderEpoch)
+			to.LeaderID, to.LeaderEpoch = currentLeader(snapshot, from.Topic, from.Partition, from.LeaderID, from.LeaderEpoch)
 		}
 	}
 	if from.Aborted != nil {

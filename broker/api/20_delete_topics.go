@@ -1,5 +1,154 @@
 package api
 
-import "github.com/twmb/franz-go/pkg/kmsg"
+import (
+	"context"
 
-func (d *Dispatcher) deleteTopics(c *call, req *kmsg.DeleteTopicsRequest) { c.Close(errBusy) }
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"barnabas/admin"
+	"barnabas/broker/metadata"
+)
+
+// DeleteTopics, key 20, versions 0 to 6, to the controller.
+//
+//	1  throttle time
+//	3  TOPIC_DELETION_DISABLED (before: INVALID_REQUEST)
+//	4  flexible
+//	5  error messages, which Kafka leaves empty here
+//	6  topics by id
+//
+// The answer is given when the topics are gone from this broker's metadata, or
+// when the time is over, with REQUEST_TIMED_OUT: the deletion goes on all the
+// same. A timeout of zero or less does not wait and is always
+// REQUEST_TIMED_OUT, as in Kafka.
+func (d *Dispatcher) deleteTopics(c *call, req *kmsg.DeleteTopicsRequest) {
+	op := &deleteCall{call: c, d: d, req: req, resp: kmsg.NewPtrDeleteTopicsResponse()}
+	topics := deletedTopics(req)
+	switch {
+	case !d.deps.Controller.IsActive():
+		op.refuse(topics, kerr.NotController)
+		return
+	case !d.cfg.DeleteTopics && req.Version < 3:
+		op.refuse(topics, kerr.InvalidRequest)
+		return
+	case !d.cfg.DeleteTopics:
+		op.refuse(topics, kerr.TopicDeletionDisabled)
+		return
+	}
+	for i := range topics {
+		if topics[i].Topic != nil && topics[i].TopicID != ([16]byte{}) {
+			op.refuse(topics, kerr.InvalidRequest)
+			return
+		}
+	}
+	names := op.names(topics, d.deps.Metadata.Load())
+	if len(names) == 0 {
+		c.answer(op.resp)
+		return
+	}
+	d.work(c, func(ctx context.Context) { op.marked(d.deps.Admin.DeleteTopics(ctx, names)) })
+}
+
+type deleteCall struct {
+	*call
+	d    *Dispatcher
+	req  *kmsg.DeleteTopicsRequest
+	resp *kmsg.DeleteTopicsResponse
+}
+
+// deletedTopics lists what is to be deleted in the form of version 6.
+func deletedTopics(req *kmsg.DeleteTopicsRequest) []kmsg.DeleteTopicsRequestTopic {
+	if req.Version >= 6 {
+		return req.Topics
+	}
+	topics := make([]kmsg.DeleteTopicsRequestTopic, len(req.TopicNames))
+	for i := range req.TopicNames {
+		topics[i].Topic = &req.TopicNames[i]
+	}
+	return topics
+}
+
+// refuse answers every topic with one error.
+func (op *deleteCall) refuse(topics []kmsg.DeleteTopicsRequestTopic, err *kerr.Error) {
+	for i := range topics {
+		row := kmsg.NewDeleteTopicsResponseTopic()
+		row.Topic, row.TopicID, row.ErrorCode = topics[i].Topic, topics[i].TopicID, err.Code
+		op.resp.Topics = append(op.resp.Topics, row)
+	}
+	op.answer(op.resp)
+}
+
+// names lists what there is to delete; rows of the rest have their errors.
+func (op *deleteCall) names(topics []kmsg.DeleteTopicsRequestTopic, snapshot *metadata.Snapshot) []string {
+	listed := make(map[string]struct{}, len(topics))
+	var names []string
+	for i := range topics {
+		row := kmsg.NewDeleteTopicsResponseTopic()
+		row.Topic, row.TopicID = topics[i].Topic, topics[i].TopicID
+		var t *metadata.Topic
+		if row.TopicID != ([16]byte{}) {
+			if t = snapshot.TopicByID(row.TopicID); t != nil {
+				row.Topic = &t.Name
+			} else {
+				row.ErrorCode = kerr.UnknownTopicID.Code
+			}
+		} else if t = snapshot.Topic(stringOrEmpty(row.Topic)); t == nil {
+			row.ErrorCode = kerr.UnknownTopicOrPartition.Code
+		}
+		if t != nil {
+			if _, twice := listed[t.Name]; !twice {
+				listed[t.Name] = struct{}{}
+				names = append(names, t.Name)
+			}
+		}
+		op.resp.Topics = append(op.resp.Topics, row)
+	}
+	return names
+}
+
+// marked takes over what became of the marks, and waits for the topics to go.
+func (op *deleteCall) marked(results []admin.DeleteResult) {
+	waiting := false
+	for i := range results {
+		waiting = waiting || results[i].Err == nil
+		op.setError(results[i].Name, results[i].Err)
+	}
+	if !waiting {
+		op.answer(op.resp)
+		return
+	}
+	if op.req.TimeoutMillis <= 0 {
+		op.finish(func(string) bool { return false })
+		return
+	}
+	op.d.waits.await(millis(op.req.TimeoutMillis), op.gone, func(s *metadata.Snapshot) {
+		op.finish(func(name string) bool { return s.Topic(name) == nil })
+	})
+}
+
+func (op *deleteCall) setError(name string, err error) {
+	for i := range op.resp.Topics {
+		if row := &op.resp.Topics[i]; row.ErrorCode == 0 && *row.Topic == name {
+			row.ErrorCode, _ = code(err)
+		}
+	}
+}
+
+func (op *deleteCall) gone(s *metadata.Snapshot) bool {
+	for i := range op.resp.Topics {
+		if row := &op.resp.Topics[i]; row.ErrorCode == 0 && s.Topic(*row.Topic) != nil {
+			return false
+		}
+	}
+	return true
+}
+
+func (op *deleteCall) finish(gone func(name string) bool) {
+	for i := range op.resp.Topics {
+		if row := &op.resp.Topics[i]; row.ErrorCode == 0 && !gone(*row.Topic) {
+			row.ErrorCode = kerr.RequestTimedOut.Code
+		}
+	}
+	op.answer(op.resp)
+}

@@ -1,5 +1,77 @@
 package api
 
-import "github.com/twmb/franz-go/pkg/kmsg"
+import (
+	"context"
 
-func (d *Dispatcher) describeConfigs(c *call, req *kmsg.DescribeConfigsRequest) { c.Close(errBusy) }
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"barnabas/admin"
+)
+
+// DescribeConfigs, key 32, versions 0 to 4.
+//
+//	1  source and synonyms instead of the default flag (KIP-226)
+//	3  type and documentation (KIP-569)
+//	4  flexible
+//
+// A null list of keys and an empty one both mean all keys, as in Kafka 3.9.
+func (d *Dispatcher) describeConfigs(c *call, req *kmsg.DescribeConfigsRequest) {
+	options := admin.DescribeOptions{Synonyms: req.IncludeSynonyms, Documentation: req.IncludeDocumentation}
+	resp := kmsg.NewPtrDescribeConfigsResponse()
+	var specs []admin.DescribeSpec
+	var rows []int
+	snapshot := d.deps.Metadata.Load()
+	for i := range req.Resources {
+		ask := &req.Resources[i]
+		row := kmsg.NewDescribeConfigsResponseResource()
+		row.ResourceType, row.ResourceName = ask.ResourceType, ask.ResourceName
+		if admin.ResourceType(ask.ResourceType) == admin.ResourceTopic && validTopicName(ask.ResourceName) && snapshot.Topic(ask.ResourceName) == nil {
+			row.ErrorCode = kerr.UnknownTopicOrPartition.Code
+		} else {
+			specs, rows = append(specs, describeSpec(ask)), append(rows, i)
+		}
+		resp.Resources = append(resp.Resources, row)
+	}
+	if len(specs) == 0 {
+		c.answer(resp)
+		return
+	}
+	d.work(c, func(ctx context.Context) {
+		for i, r := range d.deps.Admin.DescribeConfigs(ctx, specs, options) {
+			fillDescribed(&resp.Resources[rows[i]], &r, options)
+		}
+		c.answer(resp)
+	})
+}
+
+func describeSpec(ask *kmsg.DescribeConfigsRequestResource) admin.DescribeSpec {
+	spec := admin.DescribeSpec{Resource: admin.Resource{Type: admin.ResourceType(ask.ResourceType), Name: ask.ResourceName}}
+	if len(ask.ConfigNames) > 0 {
+		spec.Keys = ask.ConfigNames
+	}
+	return spec
+}
+
+func fillDescribed(row *kmsg.DescribeConfigsResponseResource, r *admin.DescribeResult, o admin.DescribeOptions) {
+	if r.Err != nil {
+		row.ErrorCode, row.ErrorMessage = code(r.Err)
+		return
+	}
+	for i := range r.Configs {
+		from := &r.Configs[i]
+		to := kmsg.NewDescribeConfigsResponseResourceConfig()
+		to.Name, to.Value, to.ReadOnly, to.IsSensitive = from.Name, from.Value, from.ReadOnly, from.Sensitive
+		to.Source, to.ConfigType = kmsg.ConfigSource(from.Source), kmsg.ConfigType(from.Type)
+		to.IsDefault = from.Source == admin.SourceDefault
+		if o.Documentation {
+			to.Documentation = from.Documentation
+		}
+		for _, s := range from.Synonyms {
+			synonym := kmsg.NewDescribeConfigsResponseResourceConfigConfigSynonym()
+			synonym.Name, synonym.Value, synonym.Source = s.Name, s.Value, kmsg.ConfigSource(s.Source)
+			to.ConfigSynonyms = append(to.ConfigSynonyms, synonym)
+		}
+		row.Configs = append(row.Configs, to)
+	}
+}
