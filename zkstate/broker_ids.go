@@ -64,7 +64,7 @@ func (b Broker) Encode() []byte {
 	if b.Version >= 5 {
 		w.key("features")
 		w.open('{')
-		for _, name := range sortedByJava(b.Features) {
+		for _, name := range scalaOrder(keysOf(b.Features)) {
 			w.key(name)
 			w.open('{')
 			w.key("min_version")

@@ -1,9 +1,12 @@
 package zkstate
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -49,15 +52,27 @@ func UserClientEntity(user, client string) string {
 // EntityConfig is the data of EntityPath.
 type EntityConfig map[string]string
 
-// Encode writes the node.
-func (c EntityConfig) Encode() []byte {
+// Encode writes the node. Kafka's order of keys is that of a hash table; where keys share a bucket it is the order in
+// which they were set, for which earlier may list the keys of the node that is replaced (KeyOrder) and what is new.
+func (c EntityConfig) Encode(earlier ...string) []byte {
+	keys := make([]string, 0, len(c))
+	for _, k := range earlier {
+		if _, ok := c[k]; ok && !slices.Contains(keys, k) {
+			keys = append(keys, k)
+		}
+	}
+	for _, k := range keysOf(c) {
+		if !slices.Contains(keys, k) {
+			keys = append(keys, k)
+		}
+	}
 	var w jsonWriter
 	w.open('{')
 	w.key("version")
 	w.int(1)
 	w.key("config")
 	w.open('{')
-	for _, k := range sortedByJava(c) {
+	for _, k := range javaOrder(keys) {
 		w.key(k)
 		w.str(c[k])
 	}
@@ -82,6 +97,26 @@ func DecodeEntityConfig(data []byte) (EntityConfig, error) {
 		o.fail("config", values.err)
 	}
 	return c, o.wrapped()
+}
+
+// KeyOrder lists the keys of an encoded EntityConfig in the order of the node; nothing when it is malformed.
+func KeyOrder(data []byte) []string {
+	o := parseObject("configuration", data)
+	d := json.NewDecoder(bytes.NewReader(o.fields["config"]))
+	var keys []string
+	for {
+		key, err := d.Token()
+		if err != nil || key == json.Delim('}') {
+			return keys
+		}
+		if s, ok := key.(string); ok {
+			keys = append(keys, s)
+			var value json.RawMessage
+			if d.Decode(&value) != nil {
+				return nil
+			}
+		}
+	}
 }
 
 // ConfigChange is the data of a notification below ConfigChangesPath.

@@ -21,11 +21,7 @@ func (f Features) Encode() []byte {
 	w.open('{')
 	w.key("features")
 	w.open('{')
-	names := make([]string, 0, len(f.Levels))
-	for name := range f.Levels {
-		names = append(names, name)
-	}
-	for _, name := range scalaOrder(sortedStrings(names)) {
+	for _, name := range scalaOrder(keysOf(f.Levels)) {
 		w.key(name)
 		w.open('{')
 		w.key("max_version_level")

@@ -1,46 +1,43 @@
 package zkstate
 
 import (
+	"cmp"
 	"slices"
 	"unicode/utf16"
 )
 
-// javaOrder sorts keys as java.util.Properties and Scala 2.13's mutable.HashMap iterate them: by bucket of a table
-// of at least 16 that doubles before it is three quarters full, the bucket being the low bits of the spread hash;
-// within a bucket by hash, then (for distinct keys with one hash, where the order of insertion decides) by the key.
-func javaOrder(keys []string) []string {
+// Hash tables of Java and Scala have at least 16 buckets and double before they are three quarters full; a key's bucket
+// is the low bits of its spread hash, and iteration goes by bucket.
+func buckets(keys int) uint32 {
 	table := uint32(16)
-	for uint32(len(keys)) >= table/4*3 {
+	for uint32(keys) >= table/4*3 {
 		table *= 2
 	}
-	type hashed struct {
-		key    string
-		bucket uint32
-		hash   int32
-	}
-	hs := make([]hashed, len(keys))
-	for i, k := range keys {
-		h := uint32(javaHash(k))
-		h ^= h >> 16
-		hs[i] = hashed{k, h & (table - 1), int32(h)}
-	}
-	slices.SortFunc(hs, func(a, b hashed) int {
-		switch {
-		case a.bucket != b.bucket:
-			return int(a.bucket) - int(b.bucket)
-		case a.hash < b.hash:
-			return -1
-		case a.hash > b.hash:
-			return 1
-		case a.key < b.key:
-			return -1
-		}
-		return 1
+	return table
+}
+
+// spread is the hash as tables use it.
+func spread(key string) uint32 {
+	h := uint32(javaHash(key))
+	return h ^ h>>16
+}
+
+// javaOrder is how java.util.Properties iterates keys that were put in the order given. Within a bucket that order stays.
+func javaOrder(keys []string) []string {
+	mask := buckets(len(keys)) - 1
+	out := slices.Clone(keys)
+	slices.SortStableFunc(out, func(a, b string) int { return cmp.Compare(spread(a)&mask, spread(b)&mask) })
+	return out
+}
+
+// scalaMutableOrder is how Scala 2.13's mutable.HashMap iterates keys: within a bucket by hash, signed.
+func scalaMutableOrder(keys []string) []string {
+	mask := buckets(len(keys)) - 1
+	out := sortedStrings(slices.Clone(keys))
+	slices.SortStableFunc(out, func(a, b string) int {
+		ha, hb := spread(a), spread(b)
+		return cmp.Or(cmp.Compare(ha&mask, hb&mask), cmp.Compare(int32(ha), int32(hb)))
 	})
-	out := make([]string, len(keys))
-	for i, h := range hs {
-		out[i] = h.key
-	}
 	return out
 }
 
@@ -58,16 +55,16 @@ func javaHash(s string) int32 {
 	return h
 }
 
-func sortedByJava[V any](m map[string]V) []string {
+func keysOf[V any](m map[string]V) []string {
 	keys := make([]string, 0, len(m))
 	for k := range m {
 		keys = append(keys, k)
 	}
-	return javaOrder(keys)
+	return sortedStrings(keys)
 }
 
 // scalaOrder is how Scala's immutable Map iterates keys that were put in the order given: up to four as they came,
-// more as its trie holds them. A node of the trie has 32 places for five bits of the spread hash, first the keys that
+// more as its trie holds them. A node of the trie has 32 places for five bits of the mixed hash, first the keys that
 // are alone in their place, then the nodes below.
 func scalaOrder(keys []string) []string {
 	if len(keys) <= 4 {
@@ -76,15 +73,22 @@ func scalaOrder(keys []string) []string {
 	return trieOrder(keys, 0)
 }
 
+// mixed is the hash as the trie uses it.
+func mixed(key string) uint32 {
+	h := uint32(javaHash(key))
+	h += ^(h << 9)
+	h ^= h >> 14
+	h += h << 4
+	return h ^ h>>10
+}
+
 func trieOrder(keys []string, shift uint) []string {
 	if shift >= 32 { // equal hashes
 		return keys
 	}
 	var places [32][]string
 	for _, k := range keys {
-		h := uint32(javaHash(k))
-		h ^= h >> 16
-		place := h >> shift & 31
+		place := mixed(k) >> shift & 31
 		places[place] = append(places[place], k)
 	}
 	out := make([]string, 0, len(keys))

@@ -84,7 +84,7 @@ func (t TopicAssignment) Encode() []byte {
 		}
 		w.key(key)
 		w.open('{')
-		for _, p := range sortedByJava(chosen) {
+		for _, p := range scalaMutableOrder(keysOf(chosen)) {
 			w.key(p)
 			w.ints(chosen[p])
 		}
