@@ -1,0 +1,195 @@
+package controller
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"barnabas/zkstate"
+)
+
+const (
+	// electionAttempts bounds how often an election is tried in a row when its outcome is unclear or the epoch moved.
+	electionAttempts = 5
+	// electionBackoff is how long the core waits before it stands again after giving the controllership up.
+	electionBackoff = time.Second
+)
+
+func (c *Core) sessionReady(ev SessionReady) error {
+	if c.session == ev.Session {
+		return nil
+	}
+	c.session = ev.Session
+	return c.standForElection()
+}
+
+// standForElection looks at /controller, leaving a watch, and acts on what it finds: it follows the broker that owns it,
+// stands for election if nobody does, takes up its duties if this very session owns it (whoever finds his own name there
+// and does nothing leaves the cluster without a controller), and resigns if it thought that it was the controller.
+func (c *Core) standForElection() error {
+	if c.session == 0 {
+		return nil
+	}
+	for range electionAttempts {
+		owner, err := c.readOwner()
+		if err != nil {
+			return err
+		}
+		switch {
+		case owner.session == c.session:
+			if c.cluster != nil {
+				return nil
+			}
+			if owner.broker != c.cfg.BrokerID {
+				return fmt.Errorf("/controller belongs to this session and names broker %d", owner.broker)
+			}
+			return c.takeOver()
+		case owner.exists && owner.broker == c.cfg.BrokerID && slices.Contains(c.former, owner.session):
+			// A session of this process that ended: ZooKeeper has not noticed yet. Nobody else may use the name.
+			c.leaveIfActive()
+			if _, err := c.batch(ZKBatch{Ops: []zkstate.Op{zkstate.Delete(zkstate.ControllerPath, zkstate.AnyVersion)}, Fence: unfenced}); err != nil {
+				return err
+			}
+		case owner.exists:
+			c.leaveIfActive()
+			id := owner.broker
+			if id == c.cfg.BrokerID {
+				id = -1 // a former life of this broker; its node goes when ZooKeeper ends that session, and the watch fires
+			}
+			c.setStatus(StatusChanged{ControllerID: id})
+			return nil
+		default:
+			c.leaveIfActive()
+			c.setStatus(StatusChanged{ControllerID: -1})
+			if c.holdOff {
+				return nil
+			}
+			if err := c.runForController(); err != nil {
+				return err
+			}
+		}
+	}
+	c.logf(LogWarn, "the election is unsettled after %d attempts; trying again", electionAttempts)
+	c.emit(SetTimer{ID: TimerElect, After: electionBackoff})
+	return nil
+}
+
+func (c *Core) leaveIfActive() {
+	if c.cluster != nil {
+		c.leave()
+	}
+}
+
+// owner is what /controller says.
+type owner struct {
+	exists  bool
+	broker  int32
+	session int64
+}
+
+// readOwner reads /controller and leaves a watch. The watch comes first and by itself: a watch left on a missing node
+// fires when it is made, one left on a node that is there fires when it goes.
+func (c *Core) readOwner() (owner, error) {
+	watched, err := c.read(zkstate.Exists(zkstate.ControllerPath).Watched())
+	if err != nil {
+		return owner{}, err
+	}
+	if errors.Is(watched[0].Err, zkstate.ErrNoNode) {
+		return owner{}, nil
+	}
+	got, err := c.read(zkstate.Get(zkstate.ControllerPath))
+	switch {
+	case err != nil:
+		return owner{}, err
+	case errors.Is(got[0].Err, zkstate.ErrNoNode):
+		return owner{}, nil
+	case got[0].Err != nil:
+		return owner{}, got[0].Err
+	}
+	node, err := zkstate.DecodeController(got[0].Data)
+	if err != nil {
+		c.logf(LogError, "/controller is not readable: %v", err)
+		node.BrokerID = -1
+	}
+	return owner{exists: true, broker: node.BrokerID, session: got[0].Stat.EphemeralOwner}, nil
+}
+
+// runForController makes /controller and raises the epoch in one multi, so that no two controllers share an epoch. It
+// does not look at the outcome: whether this session won is read back from /controller, which is also right when the
+// answer was lost.
+func (c *Core) runForController() error {
+	read, err := c.read(zkstate.Sync(zkstate.ControllerEpochPath))
+	if err != nil {
+		return err
+	}
+	if read, err = c.read(zkstate.Get(zkstate.ControllerEpochPath)); err != nil {
+		return err
+	}
+	if errors.Is(read[0].Err, zkstate.ErrNoNode) {
+		_, err := c.batch(ZKBatch{Fence: unfenced,
+			Ops: []zkstate.Op{zkstate.Create(zkstate.ControllerEpochPath, zkstate.EncodeControllerEpoch(0))}})
+		return err
+	}
+	if read[0].Err != nil {
+		return read[0].Err
+	}
+	epoch, err := zkstate.DecodeControllerEpoch(read[0].Data)
+	if err != nil {
+		c.emit(SetTimer{ID: TimerElect, After: electionBackoff})
+		return fmt.Errorf("nobody can be elected: %w", err)
+	}
+	_, err = c.batch(ZKBatch{Multi: true, Fence: unfenced, Ops: []zkstate.Op{
+		zkstate.CreateEphemeral(zkstate.ControllerPath, zkstate.Controller{
+			Version: controllerNodeVersion, BrokerID: c.cfg.BrokerID, TimestampMs: c.now.UnixMilli(), KRaftEpoch: -1}.Encode()),
+		zkstate.Set(zkstate.ControllerEpochPath, zkstate.EncodeControllerEpoch(epoch+1), read[0].Stat.Version),
+	}})
+	if errors.Is(err, errAbandoned) || errors.Is(err, errSessionGone) {
+		return err
+	}
+	if err != nil {
+		c.logf(LogDebug, "election for epoch %d: %v", epoch+1, err)
+	}
+	return nil
+}
+
+// takeOver begins the controllership of the epoch that this session's election made.
+func (c *Core) takeOver() error {
+	read, err := c.read(zkstate.Get(zkstate.ControllerEpochPath))
+	if err != nil {
+		return err
+	}
+	if read[0].Err != nil {
+		return read[0].Err
+	}
+	epoch, err := zkstate.DecodeControllerEpoch(read[0].Data)
+	if err != nil {
+		return err
+	}
+	c.cluster = newCluster(epoch, read[0].Stat.Version)
+	c.setStatus(StatusChanged{ControllerID: c.cfg.BrokerID, Active: true, Epoch: epoch})
+	c.logf(LogInfo, "elected as controller of epoch %d", epoch)
+	err = c.failover()
+	if err == nil || errors.Is(err, errAbandoned) || errors.Is(err, errSessionGone) || errors.Is(err, zkstate.ErrFenced) {
+		return err
+	}
+	return fmt.Errorf("%w: failover: %w", errIllegalState, err)
+}
+
+// giveUp ends the controllership from this side: another broker, or this one after a pause, begins from what ZooKeeper
+// says.
+func (c *Core) giveUp() error {
+	if c.cluster == nil {
+		return nil
+	}
+	fence := c.cluster.epochVersion
+	c.leave()
+	c.holdOff = true
+	c.emit(SetTimer{ID: TimerElect, After: electionBackoff})
+	_, err := c.batch(ZKBatch{Multi: true, Fence: fence, Ops: []zkstate.Op{zkstate.Delete(zkstate.ControllerPath, zkstate.AnyVersion)}})
+	if errors.Is(err, errAbandoned) || errors.Is(err, errSessionGone) {
+		return err
+	}
+	// Deleted, or another controller's by now: reading says which, and leaves the watch.
+	return c.standForElection()
+}

@@ -1,0 +1,190 @@
+package controller
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"barnabas/zkstate"
+)
+
+// firstRebalance is how long after its election a controller looks at leader imbalance for the first time.
+const firstRebalance = 5 * time.Second
+
+// failover is what a new controller reads and does, in this order:
+//
+//  1. the feature node;
+//  2. pending notifications of ISR changes and log directories are deleted: what they tell is read below anyway;
+//  3. brokers, topics with their assignments and ids, the state of every partition, deletions asked for. Each read leaves
+//     the watch that reports the next change;
+//  4. every broker is told who is alive, before it hears of partitions, so that it knows the leaders it will be told of;
+//  5. replicas and partitions take their initial states, and partitions without a leader get one;
+//  6. reassignments, deletions and preferred elections that a former controller left half done are resumed.
+//
+// Each of the reads of step 3 is one pipelined batch, however many partitions there are.
+func (c *Core) failover() error {
+	steps := []struct {
+		name string
+		do   func() error
+	}{
+		{"feature node", c.setUpFeatures},
+		{"log directory events", func() error { return c.deleteChildren(zkstate.LogDirEventNotificationPath) }},
+		{"ISR change notifications", func() error { return c.deleteChildren(zkstate.ISRChangeNotificationPath) }},
+		{"brokers", c.loadBrokers},
+		{"topics", c.loadTopics},
+		{"partition states", c.loadStates},
+		{"deletions", c.loadDeletions},
+		{"first states", c.startStates},
+		{"reassignments", c.resumeReassignments},
+		{"deletions", c.resumeDeletions},
+		{"preferred elections", c.resumePreferredElections},
+	}
+	for _, step := range steps {
+		if err := step.do(); err != nil {
+			return fmt.Errorf("%s: %w", step.name, err)
+		}
+	}
+	if c.cfg.AutoRebalance {
+		c.emit(SetTimer{ID: TimerRebalance, After: firstRebalance})
+	}
+	c.logf(LogInfo, "ready as controller of epoch %d: %d brokers, %d topics", c.cluster.epoch, len(c.cluster.brokers), len(c.cluster.topics))
+	return nil
+}
+
+// children lists a node's children, leaving a watch; a missing node has none.
+func (c *Core) children(path string) ([]string, error) {
+	results, err := c.read(zkstate.Children(path).Watched())
+	switch {
+	case err != nil:
+		return nil, err
+	case errors.Is(results[0].Err, zkstate.ErrNoNode):
+		return nil, nil
+	case results[0].Err != nil:
+		return nil, fmt.Errorf("reading %s: %w", path, results[0].Err)
+	}
+	return sortedStrings(results[0].Children), nil
+}
+
+// deleteChildren removes every child of a node, leaving a watch for the next ones.
+func (c *Core) deleteChildren(path string) error {
+	names, err := c.children(path)
+	if err != nil {
+		return err
+	}
+	return c.deleteNodes(path, names)
+}
+
+// deleteNodes removes children by name; what is gone already is fine.
+func (c *Core) deleteNodes(parent string, names []string) error {
+	ops := make([]zkstate.Op, len(names))
+	for i, name := range names {
+		ops[i] = zkstate.Delete(parent+"/"+name, zkstate.AnyVersion)
+	}
+	results, err := c.write(ops...)
+	if err != nil {
+		return err
+	}
+	for i, r := range results {
+		if r.Err != nil && !errors.Is(r.Err, zkstate.ErrNoNode) {
+			c.logf(LogWarn, "removing %s: %v", ops[i].Path, r.Err)
+		}
+	}
+	return nil
+}
+
+func (c *Core) loadBrokers() error {
+	found, err := c.readBrokers()
+	if err != nil {
+		return err
+	}
+	for _, id := range sortedKeys(found) {
+		c.cluster.brokers[id] = found[id]
+		c.connect(id)
+	}
+	return nil
+}
+
+func (c *Core) loadTopics() error {
+	names, err := c.children(zkstate.TopicsPath)
+	if err != nil {
+		return err
+	}
+	_, err = c.readTopics(names)
+	if err != nil {
+		return err
+	}
+	c.cluster.each(func(_ TopicPartition, _ *topic, p *partition) { p.reassigning = p.assignment.reassigning() })
+	return nil
+}
+
+func (c *Core) loadStates() error {
+	return c.refreshStates(c.cluster.partitionsWhere(func(TopicPartition, *topic, *partition) bool { return true }))
+}
+
+// refreshStates reads the leadership of partitions into the cluster's state; a partition without a state is left as
+// it is.
+func (c *Core) refreshStates(tps []TopicPartition) error {
+	ops := make([]zkstate.Op, len(tps))
+	for i, tp := range tps {
+		ops[i] = zkstate.Get(zkstate.PartitionStatePath(tp.Topic, tp.Partition))
+	}
+	results, err := c.read(ops...)
+	if err != nil {
+		return err
+	}
+	for i, tp := range tps {
+		if errors.Is(results[i].Err, zkstate.ErrNoNode) {
+			continue
+		}
+		if results[i].Err != nil {
+			return fmt.Errorf("reading %s: %w", ops[i].Path, results[i].Err)
+		}
+		l, err := decodeState(results[i])
+		if err != nil {
+			c.logf(LogError, "the state of partition %s is not readable: %v", tp, err)
+			continue
+		}
+		c.cluster.partition(tp).leadership = &l
+	}
+	return nil
+}
+
+// startStates gives every replica and partition its first state, and every partition a leader if one can be found.
+func (c *Core) startStates() error {
+	c.tellEverybody()
+	var online []replica
+	c.cluster.each(func(tp TopicPartition, t *topic, p *partition) {
+		for _, id := range p.assignment.replicas {
+			if c.cluster.online(id, tp) {
+				p.replicas[id] = onlineReplica
+				online = append(online, replica{tp, id})
+			} else {
+				p.replicas[id] = deletionIneligible
+			}
+		}
+		switch {
+		case p.leadership == nil:
+			p.state = newPartition
+		case c.cluster.online(p.leadership.leader, tp):
+			p.state = onlinePartition
+		default:
+			p.state = offlinePartition
+		}
+	})
+	if err := c.moveReplicas(online, onlineReplica); err != nil {
+		return err
+	}
+	var offline []replica
+	c.cluster.each(func(tp TopicPartition, _ *topic, p *partition) {
+		for _, id := range p.assignment.replicas {
+			if !c.cluster.online(id, tp) {
+				offline = append(offline, replica{tp, id})
+			}
+		}
+	})
+	if err := c.moveReplicas(offline, offlineReplica); err != nil {
+		return err
+	}
+	_, err := c.bringAllOnline()
+	return err
+}

@@ -1,0 +1,244 @@
+package controller
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"barnabas/zkstate"
+)
+
+// Moving replicas (KIP-455). The assignment in /brokers/topics/T carries the old and the new replicas together, with
+// those that are being added and removed, so any controller can go on with it. ORS is the original set, TRS the target.
+//
+//	A  until every member of TRS is in the ISR: the assignment with ORS and TRS together is written; the leader gets
+//	   it with a new leader epoch, the added replicas are started.
+//	B  then: the added replicas are online; the leader moves into TRS if it is not there; the removed replicas leave the
+//	   ISR and are deleted; the assignment becomes TRS alone; what asked for it in /admin/reassign_partitions goes.
+//
+// The replicas that go are deleted before the final assignment is written: a controller that dies in between does B again.
+// A reassignment to another target, or back to ORS (a cancel), supersedes the one that runs: replicas that only it
+// wanted are stopped with a raised leader epoch, so that the order cannot be taken for a stale one.
+
+// errReassignment is a reassignment that could not be begun or completed; the controllership goes on.
+var errReassignment = errors.New("reassignment failed")
+
+// reassign begins, supersedes, goes on with or completes the reassignment of one partition.
+func (c *Core) reassign(tp TopicPartition, to assignment) error {
+	c.haltDeletion([]string{tp.Topic}, "a reassignment is running")
+	if err := c.takeUpReassignment(tp, to); err != nil {
+		return err
+	}
+	complete, err := c.reassignmentComplete(tp, to)
+	if err != nil {
+		return err
+	}
+	if complete {
+		return c.completeReassignment(tp, to)
+	}
+	if err := c.openEpoch(tp, to); err != nil {
+		return err
+	}
+	var starting []replica
+	for _, id := range to.adding {
+		if s := c.cluster.partition(tp).replicas[id]; s == nonExistentReplica {
+			starting = append(starting, replica{tp, id})
+		}
+	}
+	return c.moveReplicas(starting, newReplica)
+}
+
+// takeUpReassignment makes an assignment that differs from the present one the partition's own, in ZooKeeper first.
+func (c *Core) takeUpReassignment(tp TopicPartition, to assignment) error {
+	p := c.cluster.partition(tp)
+	if before := p.assignment; !before.equal(to) {
+		p.assignment = to
+		if err := c.writeAssignment(c.cluster.topics[tp.Topic]); err != nil {
+			p.assignment = before
+			return err
+		}
+		c.logf(LogInfo, "partition %s is reassigned from (%s) to (%s)", tp, before, to)
+		if unneeded := without(before.replicas, to.replicas); len(unneeded) > 0 {
+			if err := c.dropReplicas(tp, unneeded); err != nil {
+				return err
+			}
+		}
+	}
+	p.reassigning = true
+	if !c.cfg.IBP.alterPartition() {
+		// Leaders change the ISR by themselves: only a watch tells when the new replicas have caught up.
+		_, err := c.read(zkstate.Exists(zkstate.PartitionStatePath(tp.Topic, tp.Partition)).Watched())
+		return err
+	}
+	return nil
+}
+
+// reassignmentComplete tells whether every replica of the target is in the ISR that ZooKeeper holds now.
+func (c *Core) reassignmentComplete(tp TopicPartition, a assignment) (bool, error) {
+	if !a.reassigning() {
+		return true, nil
+	}
+	outcomes := map[TopicPartition]error{}
+	states, err := c.readStates([]TopicPartition{tp}, outcomes)
+	if err != nil {
+		return false, err
+	}
+	l, ok := states[tp]
+	return ok && subset(a.target(), l.isr), nil
+}
+
+// openEpoch raises the leader epoch and tells the replicas the assignment: those that were there before must have the
+// partition, those that are added may create it.
+func (c *Core) openEpoch(tp TopicPartition, a assignment) error {
+	l, err := c.writeNoOp(tp)
+	if err != nil {
+		return err
+	}
+	c.cluster.partition(tp).leadership = &l
+	c.outbox.leaderAndISR(c, a.origin(), tp, false)
+	c.outbox.leaderAndISR(c, a.adding, tp, true)
+	c.outbox.flush(c)
+	return nil
+}
+
+// writeNoOp elects the present leader again, in a new leader epoch.
+func (c *Core) writeNoOp(tp TopicPartition) (leadership, error) {
+	for {
+		outcomes := map[TopicPartition]error{}
+		states, err := c.readStates([]TopicPartition{tp}, outcomes)
+		if err != nil {
+			return leadership{}, err
+		}
+		current, ok := states[tp]
+		if !ok {
+			return leadership{}, fmt.Errorf("%w: partition %s: %w", errReassignment, tp, outcomes[tp])
+		}
+		l, _ := electNoOp(candidate{current: current})
+		l.controllerEpoch = c.cluster.epoch
+		results, err := c.write(zkstate.Set(zkstate.PartitionStatePath(tp.Topic, tp.Partition), encodeState(l), current.version))
+		switch {
+		case err != nil:
+			return leadership{}, err
+		case errors.Is(results[0].Err, zkstate.ErrBadVersion):
+			continue
+		case results[0].Err != nil:
+			return leadership{}, fmt.Errorf("%w: partition %s: %w", errReassignment, tp, results[0].Err)
+		}
+		l.version = results[0].Stat.Version
+		return l, nil
+	}
+}
+
+// completeReassignment does part B.
+func (c *Core) completeReassignment(tp TopicPartition, a assignment) error {
+	p := c.cluster.partition(tp)
+	var added []replica
+	for _, id := range a.adding {
+		added = append(added, replica{tp, id})
+	}
+	if err := c.moveReplicas(added, onlineReplica); err != nil {
+		return err
+	}
+	done := assignment{replicas: a.target()}
+	p.assignment = done
+	if err := c.moveLeaderIfRequired(tp, done); err != nil {
+		p.assignment = a
+		return err
+	}
+	if err := c.dropReplicas(tp, a.removing); err != nil {
+		return err
+	}
+	p.assignment = done
+	if err := c.writeAssignment(c.cluster.topics[tp.Topic]); err != nil {
+		return err
+	}
+	p.reassigning = false
+	if err := c.removeFromReassignNode(func(asked TopicPartition, to []int32) bool {
+		return asked == tp && slices.Equal(to, done.replicas)
+	}); err != nil {
+		return err
+	}
+	c.tellEverybody(tp)
+	c.logf(LogInfo, "partition %s has replicas %v now", tp, done.replicas)
+	if t := c.cluster.topics[tp.Topic]; !c.anyReassigning(t) {
+		return c.resumeDeletionOf([]string{tp.Topic})
+	}
+	return nil
+}
+
+// moveLeaderIfRequired elects a leader in the target set, or tells the present one the final assignment.
+func (c *Core) moveLeaderIfRequired(tp TopicPartition, done assignment) error {
+	p := c.cluster.partition(tp)
+	if p.leadership == nil {
+		return fmt.Errorf("%w: partition %s has never had a leader", errReassignment, tp)
+	}
+	leader := p.leadership.leader
+	if slices.Contains(done.replicas, leader) && c.cluster.online(leader, tp) {
+		return c.openEpoch(tp, done)
+	}
+	_, err := c.bringOnline([]TopicPartition{tp}, forReassigned)
+	return err
+}
+
+// dropReplicas takes replicas out of the ISR and deletes them. Their brokers' answers are not waited for; a broker that
+// is away finds on its return that it is not a replica any more.
+func (c *Core) dropReplicas(tp TopicPartition, ids []int32) error {
+	var gone []replica
+	for _, id := range ids {
+		gone = append(gone, replica{tp, id})
+	}
+	for _, to := range []replicaState{offlineReplica, deletionStarted, deletionSuccessful, nonExistentReplica} {
+		if err := c.moveReplicas(gone, to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// resumeReassignmentsWhere goes on with running reassignments.
+func (c *Core) resumeReassignmentsWhere(ok func(TopicPartition, *partition) bool) error {
+	running := c.cluster.partitionsWhere(func(tp TopicPartition, _ *topic, p *partition) bool { return p.reassigning && ok(tp, p) })
+	for _, tp := range running {
+		if p := c.cluster.partition(tp); p != nil {
+			if err := c.tolerate(tp, c.reassign(tp, p.assignment)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// tolerate logs a reassignment that failed by itself, and passes on what ends the controllership.
+func (c *Core) tolerate(tp TopicPartition, err error) error {
+	if errors.Is(err, errReassignment) {
+		c.logf(LogError, "partition %s: %v", tp, err)
+		return nil
+	}
+	return err
+}
+
+// reassignedISRChanged is the watch that tells, where leaders write the ISR themselves, that new replicas may have
+// caught up.
+func (c *Core) reassignedISRChanged(tp TopicPartition) error {
+	p := c.cluster.partition(tp)
+	if p == nil || !p.reassigning {
+		return nil
+	}
+	if _, err := c.read(zkstate.Exists(zkstate.PartitionStatePath(tp.Topic, tp.Partition)).Watched()); err != nil {
+		return err
+	}
+	return c.completeIfCaughtUp(tp)
+}
+
+// completeIfCaughtUp completes a reassignment whose target has joined the ISR.
+func (c *Core) completeIfCaughtUp(tp TopicPartition) error {
+	p := c.cluster.partition(tp)
+	if p == nil || !p.reassigning {
+		return nil
+	}
+	complete, err := c.reassignmentComplete(tp, p.assignment)
+	if err != nil || !complete {
+		return err
+	}
+	return c.tolerate(tp, c.reassign(tp, p.assignment))
+}

@@ -1,0 +1,249 @@
+package controller
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"barnabas/zkstate"
+)
+
+// The two doors through which reassignments come: the node /admin/reassign_partitions (kafka-reassign-partitions with
+// --zookeeper) and the APIs AlterPartitionReassignments and ListPartitionReassignments (KIP-455).
+
+// resumeReassignments takes up what the node asks for and goes on with what a former controller had begun.
+func (c *Core) resumeReassignments() error {
+	taken, err := c.takeUpReassignNode()
+	if err != nil {
+		return err
+	}
+	return c.resumeReassignmentsWhere(func(tp TopicPartition, _ *partition) bool { return !taken[tp] })
+}
+
+func (c *Core) reassignmentNodeChanged() error {
+	_, err := c.takeUpReassignNode()
+	return err
+}
+
+// takeUpReassignNode begins what /admin/reassign_partitions asks for, leaving a watch on it. Entries that cannot be
+// carried out are logged and removed. It tells which partitions it began.
+func (c *Core) takeUpReassignNode() (map[TopicPartition]bool, error) {
+	taken := map[TopicPartition]bool{}
+	wanted, exists, err := c.readReassignNode(true)
+	if err != nil || !exists {
+		return taken, err
+	}
+	refused := map[TopicPartition]bool{}
+	for _, tp := range sortedPartitions(wanted) {
+		target := wanted[tp]
+		failed := c.checkTarget(tp, target, false)
+		if failed == nil {
+			failed, err = c.tryReassign(tp, c.cluster.partition(tp).assignment.reassignTo(target))
+			if err != nil {
+				return taken, err
+			}
+		}
+		if failed != nil {
+			c.logf(LogWarn, "the reassignment of %s to %v in %s is refused: %s", tp, target, zkstate.ReassignPartitionsPath, failed.text)
+			refused[tp] = true
+			continue
+		}
+		taken[tp] = true
+	}
+	if len(refused) == 0 && len(wanted) > 0 {
+		return taken, nil
+	}
+	return taken, c.removeFromReassignNode(func(tp TopicPartition, _ []int32) bool { return refused[tp] })
+}
+
+// readReassignNode reads what the node asks for. A node that is not readable asks for nothing.
+func (c *Core) readReassignNode(watch bool) (wanted map[TopicPartition][]int32, exists bool, err error) {
+	if watch {
+		if _, err := c.read(zkstate.Exists(zkstate.ReassignPartitionsPath).Watched()); err != nil {
+			return nil, false, err
+		}
+	}
+	results, err := c.read(zkstate.Get(zkstate.ReassignPartitionsPath))
+	switch {
+	case err != nil:
+		return nil, false, err
+	case errors.Is(results[0].Err, zkstate.ErrNoNode):
+		return nil, false, nil
+	case results[0].Err != nil:
+		return nil, false, results[0].Err
+	}
+	wanted = map[TopicPartition][]int32{}
+	asked, err := zkstate.DecodeReassignments(results[0].Data)
+	if err != nil {
+		c.logf(LogError, "%s is not readable and will be removed: %v", zkstate.ReassignPartitionsPath, err)
+		return wanted, true, nil
+	}
+	for _, r := range asked {
+		wanted[TopicPartition(r.TopicPartition)] = r.Replicas
+	}
+	return wanted, true, nil
+}
+
+// removeFromReassignNode takes entries out of /admin/reassign_partitions, and the node itself when nothing remains.
+func (c *Core) removeFromReassignNode(remove func(TopicPartition, []int32) bool) error {
+	wanted, exists, err := c.readReassignNode(false)
+	if err != nil || !exists {
+		return err
+	}
+	var kept []zkstate.Reassignment
+	removed := 0
+	for _, tp := range sortedPartitions(wanted) {
+		if remove(tp, wanted[tp]) {
+			removed++
+			continue
+		}
+		kept = append(kept, zkstate.Reassignment{TopicPartition: zkstate.TopicPartition(tp), Replicas: wanted[tp]})
+	}
+	if removed == 0 && len(kept) > 0 {
+		return nil
+	}
+	if len(kept) > 0 {
+		_, err := c.write(zkstate.Set(zkstate.ReassignPartitionsPath, zkstate.EncodeReassignments(kept), zkstate.AnyVersion))
+		return err
+	}
+	if _, err := c.write(zkstate.Delete(zkstate.ReassignPartitionsPath, zkstate.AnyVersion)); err != nil {
+		return err
+	}
+	// The next one may have been written already: look, and leave a watch.
+	c.enqueue(look{zkstate.ReassignPartitionsPath})
+	return nil
+}
+
+// tryReassign tells apart a reassignment that failed by itself from the end of the controllership.
+func (c *Core) tryReassign(tp TopicPartition, to assignment) (*fault, error) {
+	err := c.reassign(tp, to)
+	if errors.Is(err, errReassignment) {
+		c.logf(LogError, "partition %s: %v", tp, err)
+		return faultOf(kerr.UnknownServerError), nil
+	}
+	return nil, err
+}
+
+// checkTarget tells why a partition cannot be moved to these replicas, or nil. Only requests by API demand that added
+// replicas are alive.
+func (c *Core) checkTarget(tp TopicPartition, target []int32, alive bool) *fault {
+	refuse := func(e *kerr.Error, format string, args ...any) *fault {
+		return &fault{e.Code, fmt.Sprintf(format, args...)}
+	}
+	for i, id := range target {
+		switch {
+		case slices.Contains(target[:i], id):
+			return refuse(kerr.InvalidReplicaAssignment, "Duplicate replica ids in partition reassignment replica list: %v", target)
+		case id < 0:
+			return refuse(kerr.InvalidReplicaAssignment, "Invalid broker id in replica list: %v", target)
+		}
+	}
+	if len(target) == 0 {
+		return refuse(kerr.InvalidReplicaAssignment, "Empty replica list specified in partition reassignment.")
+	}
+	var present assignment
+	p := c.cluster.partition(tp)
+	if p != nil {
+		present = p.assignment
+	}
+	if adding := present.reassignTo(target).adding; alive && slices.ContainsFunc(adding, func(id int32) bool { return !c.cluster.alive(id) }) {
+		return refuse(kerr.InvalidReplicaAssignment, "Replica assignment has brokers that are not alive. Replica list: %v, live broker list: %v",
+			adding, slices.DeleteFunc(c.cluster.registered(), func(id int32) bool { return !c.cluster.alive(id) }))
+	}
+	if p == nil || c.cluster.queuedForDeletion(tp.Topic) {
+		return noPartition
+	}
+	return nil
+}
+
+// alterReassignments is AlterPartitionReassignments (api 45): begin, supersede, or with a null list cancel.
+func (c *Core) alterReassignments(id uint64, req *kmsg.AlterPartitionAssignmentsRequest) error {
+	type change struct {
+		tp TopicPartition
+		to assignment
+	}
+	var changes []change
+	faults := map[TopicPartition]*fault{}
+	for _, t := range req.Topics {
+		for _, p := range t.Partitions {
+			tp := TopicPartition{t.Topic, p.Partition}
+			target := p.Replicas
+			if target == nil {
+				known := c.cluster.partition(tp)
+				if known == nil || !known.assignment.reassigning() {
+					faults[tp] = faultOf(kerr.NoReassignmentInProgress)
+					continue
+				}
+				target = known.assignment.origin()
+			} else if refused := c.checkTarget(tp, target, true); refused != nil {
+				faults[tp] = refused
+				continue
+			}
+			changes = append(changes, change{tp, c.cluster.partition(tp).assignment.reassignTo(target)})
+		}
+	}
+	// The latest wish wins, whichever door it came through.
+	if err := c.removeFromReassignNode(func(tp TopicPartition, _ []int32) bool {
+		return slices.ContainsFunc(changes, func(ch change) bool { return ch.tp == tp })
+	}); err != nil {
+		return err
+	}
+	for _, ch := range changes {
+		if c.cluster.partition(ch.tp) == nil || c.cluster.queuedForDeletion(ch.tp.Topic) {
+			faults[ch.tp] = noPartition
+			continue
+		}
+		failed, err := c.tryReassign(ch.tp, ch.to)
+		if err != nil {
+			return err
+		}
+		if failed != nil {
+			faults[ch.tp] = failed
+		}
+	}
+	resp := req.ResponseKind().(*kmsg.AlterPartitionAssignmentsResponse)
+	resp.AllowReplicationFactorChange = req.AllowReplicationFactorChange
+	for _, t := range req.Topics {
+		out := kmsg.AlterPartitionAssignmentsResponseTopic{Topic: t.Topic}
+		for _, p := range t.Partitions {
+			part := kmsg.AlterPartitionAssignmentsResponseTopicPartition{Partition: p.Partition}
+			if failed := faults[TopicPartition{t.Topic, p.Partition}]; failed != nil {
+				part.ErrorCode, part.ErrorMessage = failed.code, &failed.text
+			}
+			out.Partitions = append(out.Partitions, part)
+		}
+		resp.Topics = append(resp.Topics, out)
+	}
+	c.answer(id, resp)
+	return nil
+}
+
+// listReassignments is ListPartitionReassignments (api 46): what is running, of the partitions named or of all.
+func (c *Core) listReassignments(id uint64, req *kmsg.ListPartitionReassignmentsRequest) {
+	resp := req.ResponseKind().(*kmsg.ListPartitionReassignmentsResponse)
+	list := func(tp TopicPartition, p *partition) {
+		if p == nil || !p.assignment.reassigning() {
+			return
+		}
+		if n := len(resp.Topics); n == 0 || resp.Topics[n-1].Topic != tp.Topic {
+			resp.Topics = append(resp.Topics, kmsg.ListPartitionReassignmentsResponseTopic{Topic: tp.Topic})
+		}
+		t := &resp.Topics[len(resp.Topics)-1]
+		t.Partitions = append(t.Partitions, kmsg.ListPartitionReassignmentsResponseTopicPartition{
+			Partition: tp.Partition, Replicas: p.assignment.replicas, AddingReplicas: p.assignment.adding, RemovingReplicas: p.assignment.removing,
+		})
+	}
+	if req.Topics == nil {
+		c.cluster.each(func(tp TopicPartition, _ *topic, p *partition) { list(tp, p) })
+	}
+	for _, t := range req.Topics {
+		for _, p := range t.Partitions {
+			tp := TopicPartition{t.Topic, p}
+			list(tp, c.cluster.partition(tp))
+		}
+	}
+	c.answer(id, resp)
+}
