@@ -20,7 +20,7 @@ func (c *Core) sessionReady(ev SessionReady) error {
 	if c.session == ev.Session {
 		return nil
 	}
-	c.session = ev.Session
+	c.session, c.generation = ev.Session, ev.Generation
 	return c.standForElection()
 }
 

@@ -49,8 +49,9 @@ type Core struct {
 
 	// session is the ZooKeeper session in which the core stands for election, 0 for none; former are the sessions of
 	// this process that ended, whose left-over nodes are ours to remove.
-	session int64
-	former  []int64
+	session    int64
+	generation int
+	former     []int64
 	// holdOff keeps the core from standing again at once after it gave the controllership up.
 	holdOff bool
 
@@ -100,7 +101,9 @@ func (c *Core) Step(now time.Time, ev Event) []Effect {
 	c.now = now
 	switch ev := ev.(type) {
 	case SessionExpired:
-		c.loseSession()
+		if ev.Session == 0 || ev.Session == c.session {
+			c.loseSession()
+		}
 	case ZKDone:
 		if c.running != nil && c.running.tag == ev.Tag {
 			c.running.done = ev
@@ -160,7 +163,7 @@ func (c *Core) advance() {
 	if more {
 		c.tag++
 		p.tag = c.tag
-		batch.Tag = c.tag
+		batch.Tag, batch.Generation = c.tag, c.generation
 		c.emit(batch)
 		return
 	}

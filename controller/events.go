@@ -12,11 +12,18 @@ import (
 type Event interface{ event() }
 
 // SessionReady says that the broker is registered in this ZooKeeper session: the core stands for election.
-type SessionReady struct{ Session int64 }
+type SessionReady struct {
+	Session int64
+	// Generation counts the sessions of this process; batches carry it back, so that none runs in a later session.
+	Generation int
+}
 
 // SessionExpired says that the session is over. It pre-empts everything: the controllership ends, a running procedure
 // is abandoned, and the requests that wait are answered.
-type SessionExpired struct{}
+type SessionExpired struct {
+	// Session is the one that is over; 0 means the present one, whichever it is.
+	Session int64
+}
 
 // NodeChanged is a watch that fired.
 type NodeChanged struct{ Path string }
@@ -70,6 +77,8 @@ type ZKBatch struct {
 	Multi bool
 	// Fence is the version of /controller_epoch that every write must find; -1 for none (only before the election).
 	Fence int32
+	// Generation is that of the session to which the batch belongs.
+	Generation int
 }
 
 // Connect says that a broker is to be reached at this endpoint; a Send follows only after it.

@@ -137,8 +137,8 @@ func (c *Controller) Stop() {
 // SessionReady says that the broker is registered in the ZooKeeper session of now: the controller stands for election.
 // Calling it again for the same session changes nothing.
 func (c *Controller) SessionReady() {
-	if id, _ := c.zk.Session(); id != 0 {
-		c.put(item{event: SessionReady{Session: id}})
+	if id, generation := c.zk.Session(); id != 0 {
+		c.put(item{event: SessionReady{Session: id, Generation: generation}})
 	}
 }
 
@@ -221,14 +221,14 @@ func (c *Controller) passWatches(sub *zkstate.Subscription) {
 			switch ev.Kind {
 			case zkstate.SessionExpired:
 				lapsed = false
-				c.SessionExpired()
+				c.putFirst(item{event: SessionExpired{Session: ev.Session}})
 			case zkstate.SessionLapsed:
 				lapsed = true
-				c.SessionExpired()
+				c.putFirst(item{event: SessionExpired{Session: ev.Session}})
 			case zkstate.Connected:
 				if lapsed {
 					lapsed = false
-					c.put(item{event: SessionReady{Session: ev.Session}})
+					c.put(item{event: SessionReady{Session: ev.Session, Generation: ev.Generation}})
 				}
 			case zkstate.NodeCreated, zkstate.NodeDeleted, zkstate.NodeDataChanged, zkstate.NodeChildrenChanged:
 				c.put(item{event: NodeChanged{Path: ev.Path}})
@@ -348,11 +348,12 @@ func (c *Controller) runBatch(b ZKBatch) {
 }
 
 func (c *Controller) execute(ctx context.Context, b ZKBatch) ([]zkstate.Result, error) {
+	ctx = zkstate.WithGeneration(ctx, b.Generation)
 	switch {
 	case b.Fence != unfenced && b.Multi:
-		return c.zk.Fence(b.Fence).Multi(ctx, b.Ops)
+		return c.zk.FenceIn(b.Fence, b.Generation).Multi(ctx, b.Ops)
 	case b.Fence != unfenced:
-		return c.zk.Fence(b.Fence).Do(ctx, b.Ops)
+		return c.zk.FenceIn(b.Fence, b.Generation).Do(ctx, b.Ops)
 	case b.Multi:
 		return c.zk.Multi(ctx, b.Ops)
 	default:
