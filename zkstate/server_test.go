@@ -1,0 +1,240 @@
+package zkstate_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	"github.com/stretchr/testify/require"
+
+	"barnabas/integration/lane"
+	. "barnabas/zkstate"
+)
+
+// One Apache ZooKeeper serves all tests, each under a chroot of its own. Its ticks are short, so that a session can
+// expire within a test.
+var apache struct {
+	sync.Once
+	addr string
+	stop func()
+}
+
+func server(t *testing.T) string {
+	t.Helper()
+	java, lib := lane.Java(t), lane.KafkaJars(t, "3.9.1")
+	apache.Do(func() { apache.addr, apache.stop = startApache(t, java, lib) })
+	require.NotEmpty(t, apache.addr, "Apache ZooKeeper did not start")
+	return apache.addr
+}
+
+func startApache(t *testing.T, java, lib string) (addr string, stop func()) {
+	dir, err := os.MkdirTemp("", "zkstate-")
+	require.NoError(t, err)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	addr = l.Addr().String()
+	require.NoError(t, l.Close())
+	_, port, _ := net.SplitHostPort(addr)
+	conf := filepath.Join(dir, "zoo.cfg")
+	require.NoError(t, os.WriteFile(conf, []byte(fmt.Sprintf("tickTime=100\ndataDir=%s\nclientPort=%s\nclientPortAddress=127.0.0.1\nadmin.enableServer=false\nmaxClientCnxns=0\n4lw.commands.whitelist=*\n", dir, port)), 0o600))
+	cmd := exec.Command(java, "-Xmx128m", "-XX:TieredStopAtLevel=1", "-cp", lib+"/*", "org.apache.zookeeper.server.quorum.QuorumPeerMain", conf)
+	require.NoError(t, cmd.Start())
+	exited := make(chan struct{})
+	go func() { _ = cmd.Wait(); close(exited) }()
+	stop = func() {
+		_ = cmd.Process.Kill()
+		<-exited
+		_ = os.RemoveAll(dir)
+	}
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
+		if answer, err := fourLetters(addr, "ruok"); err == nil && answer == "imok" {
+			return addr, stop
+		}
+		select {
+		case <-exited:
+			return "", nil
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	stop()
+	return "", nil
+}
+
+func fourLetters(addr, word string) (string, error) {
+	conn, err := net.DialTimeout("tcp", addr, time.Second)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	if _, err := conn.Write([]byte(word)); err != nil {
+		return "", err
+	}
+	_ = conn.SetReadDeadline(time.Now().Add(time.Second))
+	b, err := io.ReadAll(conn)
+	return string(b), err
+}
+
+func quiet() *logrus.Entry {
+	l := logrus.New()
+	l.SetOutput(io.Discard)
+	return logrus.NewEntry(l)
+}
+
+func chroot(t *testing.T) string {
+	return "/" + strings.Map(func(r rune) rune {
+		if r == '/' || r < '0' {
+			return '_'
+		}
+		return r
+	}, t.Name())
+}
+
+func connect(t *testing.T, addr string, change func(*Config)) *Client {
+	t.Helper()
+	cfg := Config{Servers: addr + chroot(t), SessionTimeout: 4 * time.Second, ConnectTimeout: 20 * time.Second, Log: quiet()}
+	if change != nil {
+		change(&cfg)
+	}
+	c, err := Connect(cfg)
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	return c
+}
+
+func within(t *testing.T, d time.Duration) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// expect waits for an event of that kind and drops those before it.
+func expect(t *testing.T, s *Subscription, kind EventKind) Event {
+	t.Helper()
+	timeout := time.After(30 * time.Second)
+	for {
+		select {
+		case e, ok := <-s.C():
+			require.True(t, ok, "events ended before %v", kind)
+			if e.Kind == kind {
+				return e
+			}
+		case <-timeout:
+			require.Fail(t, "no event", "%v", kind)
+		}
+	}
+}
+
+// proxy stands between a client and the server.
+type proxy struct {
+	target   string
+	listener net.Listener
+	wg       sync.WaitGroup
+	mu       sync.Mutex
+	conns    map[net.Conn]bool
+	refusing bool
+	muted    bool // answers are swallowed; requests arrive
+}
+
+func newProxy(t *testing.T, target string) *proxy {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	p := &proxy{target: target, listener: l, conns: map[net.Conn]bool{}}
+	p.wg.Add(1)
+	go p.accept()
+	t.Cleanup(func() {
+		_ = l.Close()
+		p.cut()
+		p.wg.Wait()
+	})
+	return p
+}
+
+func (p *proxy) addr() string { return p.listener.Addr().String() }
+
+func (p *proxy) accept() {
+	defer p.wg.Done()
+	for {
+		in, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		p.mu.Lock()
+		refusing := p.refusing
+		p.mu.Unlock()
+		if refusing {
+			_ = in.Close()
+			continue
+		}
+		out, err := net.Dial("tcp", p.target)
+		if err != nil {
+			_ = in.Close()
+			continue
+		}
+		p.mu.Lock()
+		p.conns[in], p.conns[out] = true, true
+		p.mu.Unlock()
+		p.wg.Add(2)
+		go p.copy(out, in, false)
+		go p.copy(in, out, true)
+	}
+}
+
+func (p *proxy) copy(to, from net.Conn, answers bool) {
+	defer p.wg.Done()
+	defer to.Close()
+	defer from.Close()
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(buf)
+		if err != nil {
+			return
+		}
+		p.mu.Lock()
+		muted := p.muted && answers
+		p.mu.Unlock()
+		if muted {
+			continue
+		}
+		if _, err := to.Write(buf[:n]); err != nil {
+			return
+		}
+	}
+}
+
+// cut breaks every connection and, with refuse, lets none through until heal.
+func (p *proxy) cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for c := range p.conns {
+		_ = c.Close()
+	}
+	p.conns = map[net.Conn]bool{}
+}
+
+func (p *proxy) refuse() {
+	p.mu.Lock()
+	p.refusing = true
+	p.mu.Unlock()
+	p.cut()
+}
+
+func (p *proxy) mute() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.muted = true
+}
+
+func (p *proxy) heal() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refusing, p.muted = false, false
+}
