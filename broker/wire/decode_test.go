@@ -1,0 +1,170 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+func TestEveryRequestOfEveryVersionDecodesToWhatWasEncoded(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 1))
+	for _, api := range APIs {
+		for version := api.Min; version <= api.Max; version++ {
+			for range 200 {
+				h := Header{Key: api.Key, Version: version}
+				body := randomRequest(rnd, api.Key, version).AppendTo(nil)
+				req, err := DecodeRequest(h, body)
+				require.NoError(t, err, "%s version %d", api.Name, version)
+				require.Equal(t, body, req.AppendTo(nil), "%s version %d", api.Name, version)
+			}
+		}
+	}
+}
+
+func TestBodiesThatAreCutOrTooLongAreRefused(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(2, 1))
+	for _, api := range APIs {
+		for version := api.Min; version <= api.Max; version++ {
+			h := Header{Key: api.Key, Version: version}
+			body := randomRequest(rnd, api.Key, version).AppendTo(nil)
+			for cut := range body {
+				_, err := DecodeRequest(h, body[:cut])
+				require.ErrorIs(t, err, ErrMalformed, "%s version %d, %d of %d bytes", api.Name, version, cut, len(body))
+			}
+			_, err := DecodeRequest(h, append(body, 0))
+			require.ErrorIs(t, err, ErrMalformed, "%s version %d, a byte more", api.Name, version)
+		}
+	}
+}
+
+func TestEveryLayoutIsThatOfKmsg(t *testing.T) {
+	for key, layout := range parsedLayouts {
+		rnd := rand.New(rand.NewPCG(3, uint64(key)))
+		req := kmsg.RequestForKey(key)
+		for version := range req.MaxVersion() + 1 {
+			for range 20 {
+				filled := randomRequest(rnd, key, version)
+				body := filled.AppendTo(nil)
+				require.NoError(t, inspect(layout, version, filled.IsFlexible(), body), "%s version %d", kmsg.NameForKey(key), version)
+			}
+		}
+	}
+}
+
+func TestVersionsThatAreNotServedAreRefused(t *testing.T) {
+	for _, h := range []Header{{Key: 0, Version: 2}, {Key: 0, Version: 12}, {Key: 1, Version: 3}, {Key: 3, Version: -1}, {Key: 999}, {Key: -1}} {
+		_, err := DecodeRequest(h, make([]byte, 100))
+		var unsupported *UnsupportedError
+		require.ErrorAs(t, err, &unsupported)
+		require.Equal(t, UnsupportedError{Key: h.Key, Version: h.Version}, *unsupported)
+	}
+}
+
+// What kmsg would allocate by the counts alone is 100 and more times the body.
+func TestBombsAllocateNothingToSpeakOf(t *testing.T) {
+	const size = 64 << 10
+	for _, fillByte := range []byte{0x00, 0x01, 0x02, 0x7f} {
+		for _, api := range APIs {
+			for version := api.Min; version <= api.Max; version++ {
+				for _, start := range bombStarts(api.Key, version) {
+					body := make([]byte, size)
+					for i := range body {
+						body[i] = fillByte
+					}
+					copy(body, start)
+					name := fmt.Sprintf("%s version %d filled with %#x", api.Name, version, fillByte)
+					var err error
+					took := allocated(func() { _, err = DecodeRequest(Header{Key: api.Key, Version: version}, body) })
+					if err != nil {
+						require.Less(t, took, int64(freeAllocation), name)
+					} else {
+						require.Less(t, took, int64(maxAmplification*size+freeAllocation), name)
+					}
+				}
+			}
+		}
+	}
+}
+
+// bombStarts gives beginnings of bodies, up to inside each array of a real request, after which filler is read as
+// elements without end.
+func bombStarts(key, version int16) [][]byte {
+	rnd := rand.New(rand.NewPCG(uint64(key), uint64(version)))
+	body := randomRequest(rnd, key, version).AppendTo(nil)
+	starts := [][]byte{nil}
+	for i := 1; i < len(body); i += 1 + len(body)/5 {
+		starts = append(starts, body[:i])
+		starts = append(starts, append(body[:i:i], 0, 0x0f, 0, 0), append(body[:i:i], 0x80, 0x80, 0x3c))
+	}
+	return starts
+}
+
+func allocated(f func()) int64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return int64(after.TotalAlloc - before.TotalAlloc)
+}
+
+func TestTooManyTinyElementsAreRefused(t *testing.T) {
+	const topics = 1 << 20
+	body := append([]byte{0}, make([]byte, 6)...) // no transaction, acks, time-out
+	body = append(body, 0x81, 0x80, 0x40)         // 2^20 topics
+	for range topics {
+		body = append(body, 1, 1, 0) // no name, no partitions
+	}
+	body = append(body, 0)
+	_, err := DecodeRequest(Header{Key: 0, Version: 9}, body)
+	require.ErrorIs(t, err, ErrMalformed)
+	require.ErrorContains(t, err, "would become")
+}
+
+func TestArraysOfShortNamesAreAccepted(t *testing.T) {
+	req := kmsg.NewPtrMetadataRequest()
+	for i := range 20_000 {
+		topic := kmsg.NewMetadataRequestTopic()
+		topic.Topic = kmsg.StringPtr(fmt.Sprintf("%03x", i%4096))
+		req.Topics = append(req.Topics, topic)
+	}
+	for version := range int16(10) {
+		req.Version = version
+		_, err := DecodeRequest(Header{Key: 3, Version: version}, req.AppendTo(nil))
+		require.NoError(t, err, "version %d", version)
+	}
+}
+
+func FuzzDecodeRequest(f *testing.F) {
+	rnd := rand.New(rand.NewPCG(4, 1))
+	for _, api := range APIs {
+		for version := api.Min; version <= api.Max; version++ {
+			f.Add(api.Key, version, randomRequest(rnd, api.Key, version).AppendTo(nil))
+		}
+	}
+	f.Fuzz(func(t *testing.T, key, version int16, body []byte) {
+		h := Header{Key: key, Version: version}
+		req, err := DecodeRequest(h, body)
+		if err != nil {
+			var unsupported *UnsupportedError
+			if !errors.Is(err, ErrMalformed) && !errors.As(err, &unsupported) {
+				t.Fatalf("an error of no kind: %v", err)
+			}
+			if api, ok := Lookup(key); ok && api.Serves(version) && inspect(parsedLayouts[key], version, api.Flexible(version), body) == nil {
+				t.Fatalf("kmsg refuses what was found well-formed: %v", err)
+			}
+			return
+		}
+		again, err := DecodeRequest(h, req.AppendTo(nil))
+		if err != nil {
+			t.Fatalf("cannot decode its own encoding: %v", err)
+		}
+		if string(again.AppendTo(nil)) != string(req.AppendTo(nil)) {
+			t.Fatal("two encodings of one request")
+		}
+	})
+}
