@@ -1,0 +1,330 @@
+package zkstate_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	. "barnabas/zkstate"
+)
+
+// loseAnswer runs f while answers are swallowed, and breaks the connection once happened says that f took effect.
+func loseAnswer(t *testing.T, p *proxy, happened func() bool, f func()) {
+	t.Helper()
+	p.mute()
+	done := make(chan struct{})
+	go func() { defer close(done); f() }()
+	waitFor(t, happened)
+	p.heal()
+	p.cut()
+	<-done
+}
+
+func TestRegistrationAnswersTheBrokerEpoch(t *testing.T) {
+	c, ctx := connect(t, server(t), nil), within(t, 20*time.Second)
+	require.NoError(t, c.MakePersistentPaths(ctx))
+	stat, err := c.RegisterEphemeral(ctx, BrokerIDPath(1), []byte("one"))
+	require.NoError(t, err)
+	id, _ := c.Session()
+	assert.Equal(t, id, stat.EphemeralOwner)
+	again, err := c.RegisterEphemeral(ctx, BrokerIDPath(1), []byte("one"))
+	require.NoError(t, err)
+	assert.Equal(t, stat.Czxid, again.Czxid, "our own node is no obstacle")
+}
+
+func TestRegistrationWhoseAnswerWasLostSucceeds(t *testing.T) {
+	addr := server(t)
+	p := newProxy(t, addr)
+	c, other, ctx := connect(t, p.addr(), nil), connect(t, addr, nil), within(t, 30*time.Second)
+	require.NoError(t, other.MakePersistentPaths(ctx))
+	var stat Stat
+	var err error
+	// Reads follow a create within RegisterEphemeral; only the create's answer is to be lost.
+	loseAnswer(t, p, func() bool { _, err := other.One(ctx, Exists(BrokerIDPath(1))); return err == nil },
+		func() { stat, err = c.RegisterEphemeral(ctx, BrokerIDPath(1), []byte("one")) })
+	require.NoError(t, err)
+	id, _ := c.Session()
+	assert.Equal(t, id, stat.EphemeralOwner)
+}
+
+func TestTheNodeOfAnotherLiveSessionIsNotTakenAndTheErrorNamesIt(t *testing.T) {
+	addr := server(t)
+	ctx := within(t, 40*time.Second)
+	one := connect(t, addr, nil)
+	require.NoError(t, one.MakePersistentPaths(ctx))
+	_, err := one.RegisterEphemeral(ctx, BrokerIDPath(1), []byte("one"))
+	require.NoError(t, err)
+	two := connect(t, addr, func(c *Config) { c.SessionTimeout = 400 * time.Millisecond })
+	_, err = two.RegisterEphemeral(ctx, BrokerIDPath(1), []byte("two"))
+	var held *HeldError
+	require.ErrorAs(t, err, &held)
+	id, _ := one.Session()
+	assert.Equal(t, HeldError{Path: BrokerIDPath(1), Owner: id, Data: []byte("one")}, *held)
+	r, err := one.One(ctx, Get(BrokerIDPath(1)))
+	require.NoError(t, err)
+	assert.Equal(t, "one", string(r.Data))
+}
+
+func TestTheNodeOfADeadSessionIsWaitedOut(t *testing.T) {
+	addr := server(t)
+	ctx := within(t, 40*time.Second)
+	p := newProxy(t, addr)
+	killed := connect(t, p.addr(), func(c *Config) { c.SessionTimeout = time.Second })
+	require.NoError(t, killed.MakePersistentPaths(ctx))
+	_, err := killed.RegisterEphemeral(ctx, BrokerIDPath(1), []byte("old"))
+	require.NoError(t, err)
+	p.refuse() // as kill -9 does, without a goodbye
+	restarted := connect(t, addr, nil)
+	stat, err := restarted.RegisterEphemeral(ctx, BrokerIDPath(1), []byte("new"))
+	require.NoError(t, err)
+	id, _ := restarted.Session()
+	assert.Equal(t, id, stat.EphemeralOwner)
+}
+
+func TestAPersistentNodeInTheWayIsAnErrorAtOnce(t *testing.T) {
+	c, ctx := connect(t, server(t), nil), within(t, 20*time.Second)
+	require.NoError(t, c.CreateRecursive(ctx, BrokerIDPath(1), []byte("x")))
+	_, err := c.RegisterEphemeral(ctx, BrokerIDPath(1), nil)
+	var held *HeldError
+	require.ErrorAs(t, err, &held)
+	assert.Zero(t, held.Owner)
+}
+
+func TestElectionsCountUpAndTheLoserLearnsWhoWon(t *testing.T) {
+	addr := server(t)
+	ctx := within(t, 30*time.Second)
+	one, two := connect(t, addr, nil), connect(t, addr, nil)
+	e, err := one.Elect(ctx, 1, 1000)
+	require.NoError(t, err)
+	assert.Equal(t, Election{Won: true, ControllerID: 1, Epoch: 1, EpochVersion: 1, Generation: 1}, e)
+	lost, err := two.Elect(ctx, 2, 1000)
+	require.NoError(t, err)
+	assert.Equal(t, Election{ControllerID: 1}, lost)
+	again, err := one.Elect(ctx, 1, 2000)
+	require.NoError(t, err)
+	assert.Equal(t, e, again, "a live session of ours in /controller means that we are the controller")
+	r, err := one.One(ctx, Get(ControllerPath))
+	require.NoError(t, err)
+	assert.Equal(t, `{"version":2,"brokerid":1,"timestamp":"1000","kraftControllerEpoch":-1}`, string(r.Data))
+	one.Close()
+	e, err = two.Elect(ctx, 2, 3000)
+	require.NoError(t, err)
+	assert.Equal(t, Election{Won: true, ControllerID: 2, Epoch: 2, EpochVersion: 2, Generation: 1}, e)
+}
+
+func TestH24AnElectionWhoseAnswerWasLostIsReadBack(t *testing.T) {
+	addr := server(t)
+	p := newProxy(t, addr)
+	c, other, ctx := connect(t, p.addr(), nil), connect(t, addr, nil), within(t, 30*time.Second)
+	_, err := other.One(ctx, Create(ControllerEpochPath, EncodeControllerEpoch(7)))
+	require.NoError(t, err)
+	watching := make(chan struct{})
+	var e Election
+	go func() {
+		defer close(watching)
+		e, err = c.Elect(ctx, 1, 1000)
+	}()
+	// Whatever the moment of the cut, the election ends with one owner and one epoch.
+	for range 5 {
+		p.cut()
+	}
+	<-watching
+	require.NoError(t, err)
+	assert.True(t, e.Won)
+	assert.Equal(t, int32(8), e.Epoch, "raised once")
+	r, err := other.One(ctx, Get(ControllerEpochPath))
+	require.NoError(t, err)
+	assert.Equal(t, "8", string(r.Data))
+	assert.Equal(t, e.EpochVersion, r.Stat.Version)
+}
+
+func TestOfManyCandidatesExactlyOneWinsEachEpoch(t *testing.T) {
+	addr := server(t)
+	ctx := within(t, 60*time.Second)
+	clients := make([]*Client, 5)
+	for i := range clients {
+		clients[i] = connect(t, addr, nil)
+	}
+	epochs := map[int32]int32{}
+	for len(clients) > 0 {
+		results := make([]Election, len(clients))
+		var wg sync.WaitGroup
+		for i, c := range clients {
+			wg.Add(1)
+			go func() {
+				defer wg.Done()
+				e, err := c.Elect(ctx, int32(i), 1)
+				assert.NoError(t, err)
+				results[i] = e
+			}()
+		}
+		wg.Wait()
+		winner := -1
+		for i, e := range results {
+			if e.Won {
+				require.Equal(t, -1, winner, "two winners")
+				winner = i
+				_, twice := epochs[e.Epoch]
+				require.False(t, twice, "an epoch given twice")
+				epochs[e.Epoch] = int32(i)
+			}
+		}
+		require.NotEqual(t, -1, winner)
+		clients[winner].Close()
+		clients = append(clients[:winner], clients[winner+1:]...)
+	}
+	assert.Len(t, epochs, 5)
+}
+
+func TestH23ADeposedControllerCanChangeNothing(t *testing.T) {
+	addr := server(t)
+	ctx := within(t, 30*time.Second)
+	one, two := connect(t, addr, nil), connect(t, addr, nil)
+	e, err := one.Elect(ctx, 1, 1)
+	require.NoError(t, err)
+	fenced := one.FenceIn(e.EpochVersion, e.Generation)
+	rs, err := fenced.Do(ctx, []Op{Create("/t", []byte("1")), Set("/t", []byte("2"), 0), Get("/t"), Set("/t", nil, 7)})
+	require.NoError(t, err)
+	assert.Equal(t, []error{nil, nil, nil, ErrBadVersion}, []error{rs[0].Err, rs[1].Err, rs[2].Err, rs[3].Err})
+	assert.Equal(t, int32(1), rs[1].Stat.Version)
+	assert.Equal(t, "2", string(rs[2].Data))
+	rs, err = fenced.Multi(ctx, []Op{CreateSequential("/t/n-", nil), Delete("/t", AnyVersion)})
+	require.ErrorIs(t, err, ErrNotEmpty)
+	assert.Equal(t, []error{ErrRolledBack, ErrNotEmpty}, []error{rs[0].Err, rs[1].Err})
+
+	_, err = two.Do(ctx, []Op{Delete(ControllerPath, AnyVersion)}) // as the ensemble does with an expired session
+	require.NoError(t, err)
+	_, err = two.Elect(ctx, 2, 2)
+	require.NoError(t, err)
+	rs, err = fenced.Do(ctx, []Op{Set("/t", []byte("zombie"), AnyVersion), Create("/z", nil), Delete("/t", AnyVersion)})
+	require.NoError(t, err)
+	for _, r := range rs {
+		assert.ErrorIs(t, r.Err, ErrFenced)
+	}
+	_, err = fenced.Multi(ctx, []Op{Create("/z", nil)})
+	assert.ErrorIs(t, err, ErrFenced)
+	r, err := two.One(ctx, Get("/t"))
+	require.NoError(t, err)
+	assert.Equal(t, "2", string(r.Data))
+	_, err = one.FenceIn(e.EpochVersion, e.Generation+1).Do(ctx, []Op{Create("/z", nil)})
+	assert.ErrorIs(t, err, ErrSessionExpired, "a fence belongs to one session")
+}
+
+func TestH52BlocksOfProducerIDsAreDisjointWhateverIsLost(t *testing.T) {
+	addr := server(t)
+	ctx := within(t, 60*time.Second)
+	p := newProxy(t, addr)
+	setup := connect(t, addr, nil)
+	require.NoError(t, setup.MakePersistentPaths(ctx))
+	var mu sync.Mutex
+	given := map[int64]int32{}
+	var wg sync.WaitGroup
+	stop := make(chan struct{})
+	for broker := range int32(4) {
+		c := connect(t, p.addr(), nil)
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for range 25 {
+				b, err := c.AllocateProducerIDs(ctx, broker)
+				if errors.Is(err, context.DeadlineExceeded) || !assert.NoError(t, err) {
+					return
+				}
+				mu.Lock()
+				_, twice := given[b.First]
+				assert.False(t, twice, "block %v given twice", b)
+				given[b.First] = broker
+				assert.Equal(t, b.First+ProducerIDBlockSize-1, b.Last)
+				assert.Equal(t, broker, b.Broker)
+				mu.Unlock()
+			}
+		}()
+	}
+	cutter := make(chan struct{})
+	go func() {
+		defer close(cutter)
+		for tick := time.NewTicker(30 * time.Millisecond); ; {
+			select {
+			case <-tick.C:
+				p.cut()
+			case <-stop:
+				tick.Stop()
+				return
+			}
+		}
+	}()
+	time.AfterFunc(600*time.Millisecond, func() { close(stop) })
+	wg.Wait()
+	<-cutter
+	assert.Len(t, given, 100)
+	r, err := setup.One(ctx, Get(ProducerIDBlockPath))
+	require.NoError(t, err)
+	last, err := DecodeProducerIDBlock(r.Data)
+	require.NoError(t, err)
+	assert.GreaterOrEqual(t, last.Last, int64(99_999))
+}
+
+func TestProducerIDsEndWithAnErrorInsteadOfWrappingAround(t *testing.T) {
+	c, ctx := connect(t, server(t), nil), within(t, 20*time.Second)
+	_, err := c.One(ctx, Create(ProducerIDBlockPath, ProducerIDBlock{Broker: 1, First: 1, Last: 1<<63 - 1000}.Encode()))
+	require.NoError(t, err)
+	_, err = c.AllocateProducerIDs(ctx, 1)
+	require.ErrorIs(t, err, ErrProducerIDsExhausted)
+}
+
+func TestABrokerMakesTheDirectoriesOfAFreshTree(t *testing.T) {
+	c, ctx := connect(t, server(t), nil), within(t, 20*time.Second)
+	require.NoError(t, c.MakePersistentPaths(ctx))
+	require.NoError(t, c.MakePersistentPaths(ctx), "twice is no error")
+	id, err := c.ClusterID(ctx, "PjVw6mQiSvSXLd7Vbyj7bA")
+	require.NoError(t, err)
+	assert.Equal(t, "PjVw6mQiSvSXLd7Vbyj7bA", id)
+	id, err = c.ClusterID(ctx, "another")
+	require.NoError(t, err)
+	assert.Equal(t, "PjVw6mQiSvSXLd7Vbyj7bA", id)
+	// The paths of a fresh 3.9.1 cluster, as far as they are not below a broker.
+	for _, path := range []string{"/admin/delete_topics", "/brokers/ids", "/brokers/seqid", "/brokers/topics", "/config/brokers", "/config/changes",
+		"/config/clients", "/config/ips", "/config/topics", "/config/users", "/consumers", "/isr_change_notification",
+		"/latest_producer_id_block", "/log_dir_event_notification"} {
+		r, err := c.One(ctx, Get(path))
+		require.NoError(t, err, path)
+		assert.Nil(t, r.Data, path)
+	}
+	n, err := c.NextBrokerSequence(ctx)
+	require.NoError(t, err)
+	assert.Equal(t, int32(1), n)
+}
+
+func TestAConfigurationIsWrittenBeforeItsNotification(t *testing.T) {
+	c, ctx := connect(t, server(t), nil), within(t, 20*time.Second)
+	require.NoError(t, c.MakePersistentPaths(ctx))
+	name := UserClientEntity(SanitizeName("al ice"), SanitizeName("app*"))
+	require.NoError(t, c.SetEntityConfig(ctx, UserEntity, name, EntityConfig{"producer_byte_rate": "10"}))
+	require.NoError(t, c.SetEntityConfig(ctx, UserEntity, name, EntityConfig{"producer_byte_rate": "20"}))
+	rs, err := c.Do(ctx, []Op{Get("/config/users/al%20ice/clients/app%2A"), Get("/config/changes/config_change_0000000001"), Get("/config/users/al%20ice")})
+	require.NoError(t, err)
+	assert.Equal(t, `{"version":1,"config":{"producer_byte_rate":"20"}}`, string(rs[0].Data))
+	assert.Equal(t, `{"version":2,"entity_path":"users/al%20ice/clients/app%2A"}`, string(rs[1].Data))
+	assert.Nil(t, rs[2].Data)
+	config, version, err := c.EntityConfig(ctx, UserEntity, name)
+	require.NoError(t, err)
+	assert.Equal(t, EntityConfig{"producer_byte_rate": "20"}, config)
+	assert.Equal(t, int32(1), version)
+}
+
+func TestATreeIsDeletedFromBelow(t *testing.T) {
+	c, ctx := connect(t, server(t), nil), within(t, 20*time.Second)
+	for _, p := range []string{"/t/partitions/0/state", "/t/partitions/1/state", "/u"} {
+		require.NoError(t, c.CreateRecursive(ctx, p, nil))
+	}
+	require.NoError(t, c.DeleteRecursive(ctx, "/t"))
+	require.NoError(t, c.DeleteRecursive(ctx, "/t"), "a missing tree is no error")
+	r, err := c.One(ctx, Children("/"))
+	require.NoError(t, err)
+	assert.Equal(t, []string{"u"}, r.Children)
+}
