@@ -1,0 +1,416 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"barnabas/admin"
+	"barnabas/broker/api"
+	"barnabas/broker/commitlog"
+	"barnabas/broker/fetcher"
+	"barnabas/broker/metadata"
+	"barnabas/broker/netserver"
+	"barnabas/broker/partition"
+	"barnabas/broker/peer"
+	"barnabas/broker/vfs"
+	"barnabas/config"
+	"barnabas/zkstate"
+)
+
+const (
+	zkReadTimeout   = 10 * time.Second
+	drainTimeout    = 5 * time.Second // for answers that are under way when the broker stops
+	noBrokerEpoch   = int64(-1)
+	registerBackoff = time.Second
+)
+
+// Broker is one running broker.
+type Broker struct {
+	identity
+	values    *config.Values
+	zk        *zkstate.Client
+	log       *logrus.Entry
+	advertise []zkstate.Endpoint
+
+	server     *netserver.Server
+	logs       *commitlog.Manager
+	fetchers   *fetcher.Manager
+	replicas   *partition.Manager
+	cluster    *metadata.Cache
+	peers      *peers
+	isr        isrChanger
+	live       *liveConfig
+	dispatcher *api.Dispatcher
+
+	epoch atomic.Int64 // broker epoch, noBrokerEpoch while not registered
+
+	stopFollowing context.CancelFunc
+	following     sync.WaitGroup
+}
+
+// isrChanger is one of the two ways of changing an ISR.
+type isrChanger interface {
+	partition.ISRChanger
+	close()
+}
+
+// Open establishes who the broker is, binds its listeners and opens its logs. Nothing is served before Serve.
+func Open(ctx context.Context, v *config.Values, zk *zkstate.Client, log *logrus.Entry) (*Broker, error) {
+	if err := zk.MakePersistentPaths(ctx); err != nil {
+		return nil, err
+	}
+	id, err := establish(ctx, zk, v, vfs.OS)
+	if err != nil {
+		return nil, err
+	}
+	b := &Broker{identity: id, values: v, zk: zk, log: log.WithField("broker", id.brokerID), cluster: metadata.NewCache()}
+	b.epoch.Store(noBrokerEpoch)
+	if err := b.bind(); err != nil {
+		return nil, err
+	}
+	if err := b.openLogs(ctx); err != nil {
+		_ = b.server.Close(ctx)
+		return nil, err
+	}
+	b.join()
+	return b, nil
+}
+
+// ID is the broker's number.
+func (b *Broker) ID() int32 { return b.brokerID }
+
+// ClusterID is the cluster's id.
+func (b *Broker) ClusterID() string { return b.clusterID }
+
+// BrokerEpoch implements api.BrokerEpoch: the czxid of the registration.
+func (b *Broker) BrokerEpoch() int64 { return b.epoch.Load() }
+
+// Addr is the address that a listener is bound to.
+func (b *Broker) Addr(listener string) net.Addr { return b.server.Addr(listener) }
+
+func (b *Broker) bind() error {
+	listeners, err := b.values.Listeners()
+	if err != nil {
+		return err
+	}
+	cfg := netserver.Config{
+		MaxRequestBytes:     int32(b.values.Int("socket.request.max.bytes")),
+		QueuedMaxBytes:      queuedMaxBytes(b.values),
+		MaxConnections:      int(b.values.Int("max.connections")),
+		MaxConnectionsPerIP: int(b.values.Int("max.connections.per.ip")),
+		IdleTimeout:         b.values.Millis("connections.max.idle.ms"),
+		SendBuffer:          int(b.values.Int("socket.send.buffer.bytes")),
+		ReceiveBuffer:       int(b.values.Int("socket.receive.buffer.bytes")),
+		Log:                 b.log.WithField("part", "network"),
+	}
+	for _, l := range listeners {
+		cfg.Listeners = append(cfg.Listeners, netserver.Listener{Name: l.Name, Host: l.Host, Port: l.Port, Protocol: l.Protocol})
+	}
+	if b.server, err = netserver.Listen(cfg); err != nil {
+		return err
+	}
+	b.advertise, err = b.endpoints()
+	return err
+}
+
+// queuedMaxBytes bounds the requests held at once. Kafka's default is no bound; ours is one that a small machine survives and a loaded one does not feel.
+func queuedMaxBytes(v *config.Values) int64 {
+	const sane = 256 << 20
+	if n := v.Int("queued.max.request.bytes"); n > 0 {
+		return n
+	}
+	return max(sane, 2*v.Int("socket.request.max.bytes"))
+}
+
+// endpoints are the addresses to publish: an empty host becomes this machine's name, port 0 the one that was bound.
+func (b *Broker) endpoints() ([]zkstate.Endpoint, error) {
+	advertised, err := b.values.AdvertisedListeners()
+	if err != nil {
+		return nil, err
+	}
+	var out []zkstate.Endpoint
+	for _, l := range advertised {
+		if l.Host == "" {
+			if l.Host, err = os.Hostname(); err != nil {
+				return nil, fmt.Errorf("this machine's name, needed for advertised.listeners: %w", err)
+			}
+		}
+		if l.Port == 0 {
+			if addr, ok := b.server.Addr(l.Name).(*net.TCPAddr); ok {
+				l.Port = addr.Port
+			}
+		}
+		out = append(out, zkstate.Endpoint{Listener: l.Name, Protocol: l.Protocol, Host: l.Host, Port: int32(l.Port)})
+	}
+	return out, nil
+}
+
+func (b *Broker) openLogs(ctx context.Context) error {
+	v := b.values
+	b.live = newLiveConfig(b.zk, v, b.log.WithField("part", "configuration"))
+	b.live.brokerID = strconv.Itoa(int(b.brokerID))
+	if err := b.live.load(ctx); err != nil {
+		return fmt.Errorf("reading topics' settings: %w", err)
+	}
+	if err := prepareDirs(v.LogDirs()); err != nil {
+		return err
+	}
+	var err error
+	b.logs, err = commitlog.Open(commitlog.ManagerConfig{
+		Dirs:                          v.LogDirs(),
+		FS:                            vfs.OS,
+		Default:                       logConfig(b.live.values(), nil),
+		TopicConfig:                   b.live.forTopic,
+		RecoveryThreadsPerDir:         int(v.Int("num.recovery.threads.per.data.dir")),
+		RetentionCheck:                v.Millis("log.retention.check.interval.ms"),
+		FlushCheck:                    v.Millis("log.flush.scheduler.interval.ms"),
+		CheckpointInterval:            v.Millis("log.flush.offset.checkpoint.interval.ms"),
+		StartOffsetCheckpointInterval: v.Millis("log.flush.start.offset.checkpoint.interval.ms"),
+		HighWatermarkInterval:         v.Millis("replica.high.watermark.checkpoint.interval.ms"),
+		ProducerIDExpiration:          v.Millis("producer.id.expiration.ms"),
+		ProducerIDCheck:               v.Millis("producer.id.expiration.check.interval.ms"),
+		MaxTransactionTimeout:         v.Millis("transaction.max.timeout.ms"),
+		MaxDecompressed:               maxDecompressed(v),
+		BrokerEpoch:                   b.BrokerEpoch,
+		Now:                           time.Now,
+		Log:                           b.log.WithField("part", "log"),
+		OnDirFailure:                  func(dir string, err error) { b.dirFailed(dir, err) },
+	})
+	if err != nil {
+		return err
+	}
+	if err := writeMeta(vfs.OS, b.logs.Dirs(), b.identity); err != nil {
+		return errors.Join(err, b.logs.Close())
+	}
+	return nil
+}
+
+// maxDecompressed bounds what one compressed batch may grow to: generous beside the largest batch, small beside the memory.
+func maxDecompressed(v *config.Values) int {
+	return int(min(max(64<<20, 20*v.Int("message.max.bytes")), 1<<30))
+}
+
+// join makes the parts that know each other.
+func (b *Broker) join() {
+	v := b.values
+	ibp := v.ProtocolVersion("inter.broker.protocol.version")
+	b.peers = newPeers(b.cluster, v.InterBrokerListener(), b.brokerID, v.Millis("request.timeout.ms"), b.log.WithField("part", "peer"))
+	if ibp >= config.V2_7IV2 {
+		b.isr = newISRByController(b.peers.askController, b.brokerID, b.BrokerEpoch, ibp >= config.V2_8IV0, b.log.WithField("part", "isr"))
+	} else {
+		b.isr = newISRByZooKeeper(b.zk, b.log.WithField("part", "isr"))
+	}
+	b.fetchers = fetcher.New(fetcher.Config{
+		BrokerID:     b.brokerID,
+		BrokerEpoch:  b.BrokerEpoch,
+		IBP:          ibp.String(),
+		NumFetchers:  int(v.Int("num.replica.fetchers")),
+		MaxBytes:     int32(v.Int("replica.fetch.response.max.bytes")),
+		PartitionMax: int32(v.Int("replica.fetch.max.bytes")),
+		MinBytes:     int32(v.Int("replica.fetch.min.bytes")),
+		MaxWait:      v.Millis("replica.fetch.wait.max.ms"),
+		Backoff:      v.Millis("replica.fetch.backoff.ms"),
+		Dial:         b.dialLeader,
+		Log:          b.log.WithField("part", "fetcher"),
+		Now:          time.Now,
+	})
+	var selector partition.Selector
+	if v.String("replica.selector.class") == "org.apache.kafka.common.replica.RackAwareReplicaSelector" {
+		selector = partition.RackAware{}
+	}
+	b.replicas = partition.NewManager(partition.Config{
+		BrokerID:          b.brokerID,
+		ReplicaLagTimeMax: v.Millis("replica.lag.time.max.ms"),
+		TopicIDs:          ibp >= config.V2_8IV0,
+		InterBrokerV2:     ibp >= config.V3_0IV1,
+		Selector:          selector,
+		OnRoles:           b.rolesChanged,
+		Log:               b.log.WithField("part", "partition"),
+		Now:               time.Now,
+	}, b.logs, b.isr, b.fetchers)
+
+	b.live.apply = b.logs.UpdateTopicConfig
+	b.live.broker = func(*config.Values) {}
+}
+
+func (b *Broker) dialLeader(leader partition.Endpoint, _ int) fetcher.Transport {
+	return peer.New(peer.Config{
+		ID:            leader.ID,
+		Addr:          net.JoinHostPort(leader.Host, strconv.Itoa(int(leader.Port))),
+		ClientID:      fmt.Sprintf("broker-%d-fetcher", b.brokerID),
+		Timeout:       b.values.Millis("replica.socket.timeout.ms"),
+		ReceiveBuffer: int(b.values.Int("replica.socket.receive.buffer.bytes")),
+		Log:           b.log.WithField("part", "fetcher"),
+	})
+}
+
+// rolesChanged drops what is remembered of topics that were deleted here.
+func (b *Broker) rolesChanged(roles []partition.Role) {
+	for _, r := range roles {
+		if r.Deleted {
+			b.live.forget(r.TP.Topic)
+		}
+	}
+}
+
+// dirFailed takes the replicas of a failed directory offline and tells the controller. It runs on the goroutine that met the failure, so the telling is left to another.
+func (b *Broker) dirFailed(dir string, err error) {
+	b.log.WithError(err).Errorf("log directory %s failed and is offline until a restart", dir)
+	if b.replicas == nil {
+		return // still opening: the replicas are missing from the start
+	}
+	b.following.Go(func() {
+		b.replicas.LogDirFailed(dir)
+		ctx, cancel := context.WithTimeout(context.Background(), zkReadTimeout)
+		defer cancel()
+		if err := b.zk.NotifyLogDirFailure(ctx, b.brokerID); err != nil {
+			b.log.WithError(err).Warn("telling the controller of the failed log directory")
+		}
+	})
+}
+
+// Serve answers requests from now on. controller is this process's part of the cluster's controller.
+func (b *Broker) Serve(controller api.Controller) {
+	v := b.values
+	ibp := v.ProtocolVersion("inter.broker.protocol.version")
+	adm := admin.New(admin.Config{
+		BrokerID:                 b.brokerID,
+		DefaultPartitions:        int32(v.Int("num.partitions")),
+		DefaultReplicationFactor: int16(v.Int("default.replication.factor")),
+		TopicIDs:                 ibp >= config.V2_8IV0,
+		DeleteTopics:             v.Bool("delete.topic.enable"),
+		Table:                    admin.NewConfigTable(v),
+		Log:                      b.log.WithField("part", "admin"),
+	}, b.zk)
+	b.dispatcher = api.New(api.Config{
+		BrokerID:            b.brokerID,
+		ClusterID:           b.clusterID,
+		InterBrokerListener: v.InterBrokerListener(),
+		AutoCreateTopics:    v.Bool("auto.create.topics.enable"),
+		DeleteTopics:        v.Bool("delete.topic.enable"),
+		FetchMaxBytes:       int32(v.Int("fetch.max.bytes")),
+		FetchSessionSlots:   int(v.Int("max.incremental.fetch.session.cache.slots")),
+		AutoTopic:           b.autoTopic,
+		Log:                 b.log.WithField("part", "api"),
+	}, api.Dependencies{
+		Replicas: b.replicas, Metadata: b.cluster, Admin: adm, Controller: controller, ProducerIDs: newProducerIDs(b.zk, b.brokerID), BrokerEpoch: b,
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	b.stopFollowing = cancel
+	events := b.zk.Subscribe()
+	b.following.Go(func() {
+		defer events.Close()
+		if err := b.live.catchUp(ctx); err != nil && ctx.Err() == nil {
+			b.log.WithError(err).Warn("reading configuration changes")
+		}
+		b.live.follow(ctx, events.C())
+	})
+	b.server.Serve(b.dispatcher)
+}
+
+// autoTopic is how a topic is laid out that is made because somebody asked for it.
+func (b *Broker) autoTopic(name string) api.AutoTopic {
+	v := b.live.values()
+	switch name {
+	case "__consumer_offsets":
+		return api.AutoTopic{Partitions: int32(v.Int("offsets.topic.num.partitions")), ReplicationFactor: int16(v.Int("offsets.topic.replication.factor")), Configs: map[string]string{
+			"cleanup.policy": "compact", "compression.type": "producer", "segment.bytes": v.String("offsets.topic.segment.bytes")}}
+	case "__transaction_state":
+		return api.AutoTopic{Partitions: int32(v.Int("transaction.state.log.num.partitions")), ReplicationFactor: int16(v.Int("transaction.state.log.replication.factor")), Configs: map[string]string{
+			"cleanup.policy": "compact", "compression.type": "uncompressed", "segment.bytes": v.String("transaction.state.log.segment.bytes"),
+			"min.insync.replicas": v.String("transaction.state.log.min.isr"), "unclean.leader.election.enable": "false"}}
+	}
+	return api.AutoTopic{Partitions: int32(v.Int("num.partitions")), ReplicationFactor: int16(v.Int("default.replication.factor"))}
+}
+
+// Register makes the broker's ephemeral node in the session of now. It waits for a node of an earlier life to go, and fails when another process holds the id.
+func (b *Broker) Register(ctx context.Context) error {
+	v := b.values
+	reg := zkstate.Broker{ID: b.brokerID, Version: 5, Endpoints: b.advertise, JMXPort: -1, TimestampMs: time.Now().UnixMilli()}
+	if v.ProtocolVersion("inter.broker.protocol.version") < config.V2_7IV0 {
+		reg.Version = 4
+	}
+	if rack := v.String("broker.rack"); rack != "" {
+		reg.Rack = &rack
+	}
+	stat, err := b.zk.RegisterEphemeral(ctx, zkstate.BrokerIDPath(b.brokerID), reg.Encode())
+	if err != nil {
+		return err
+	}
+	b.epoch.Store(stat.Czxid)
+	b.replicas.SetBrokerEpoch(stat.Czxid)
+	b.log.Infof("registered in cluster %s as broker %d, epoch %d", b.clusterID, b.brokerID, stat.Czxid)
+	return nil
+}
+
+// SessionExpired says that the registration is gone. What this broker leads it goes on serving within the ISRs known; it can change none of them, and a new leader fences it.
+func (b *Broker) SessionExpired() { b.epoch.Store(noBrokerEpoch) }
+
+// Stop hands leaderships over, closes connections, and closes the logs cleanly.
+func (b *Broker) Stop(ctx context.Context) error {
+	if b.values.Bool("controlled.shutdown.enable") && b.epoch.Load() != noBrokerEpoch {
+		b.handOver(ctx)
+	}
+	drain, cancel := context.WithTimeout(ctx, drainTimeout)
+	defer cancel()
+	err := b.server.Close(drain)
+	if b.dispatcher != nil {
+		b.stopFollowing()
+		b.dispatcher.Close()
+	}
+	b.fetchers.Close()
+	b.replicas.Close()
+	b.isr.close()
+	b.peers.close()
+	b.following.Wait()
+	return errors.Join(err, b.logs.Close())
+}
+
+// handOver asks the controller to move leaderships away (controlled shutdown), as often as configured.
+func (b *Broker) handOver(ctx context.Context) {
+	retries := b.values.Int("controlled.shutdown.max.retries")
+	for attempt := int64(0); ; attempt++ {
+		remaining, err := b.askToStop(ctx)
+		if err == nil && remaining == 0 {
+			return
+		}
+		if err != nil {
+			b.log.WithError(err).Warn("controlled shutdown was not possible")
+		} else {
+			b.log.Warnf("controlled shutdown: %d partitions are still led from here", remaining)
+		}
+		if attempt >= retries {
+			b.log.Warn("stopping without handing everything over; the controller will see this broker's session end")
+			return
+		}
+		select {
+		case <-time.After(b.values.Millis("controlled.shutdown.retry.backoff.ms")):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (b *Broker) askToStop(ctx context.Context) (remaining int, err error) {
+	req := kmsg.NewPtrControlledShutdownRequest()
+	req.BrokerID, req.BrokerEpoch = b.brokerID, b.epoch.Load()
+	ctx, cancel := context.WithTimeout(ctx, b.values.Millis("controller.socket.timeout.ms"))
+	defer cancel()
+	answer, err := b.peers.askController(ctx, req, 3)
+	if err != nil {
+		return 0, err
+	}
+	resp := answer.(*kmsg.ControlledShutdownResponse)
+	return len(resp.PartitionsRemaining), kerr.ErrorForCode(resp.ErrorCode)
+}

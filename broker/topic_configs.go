@@ -1,0 +1,247 @@
+package broker
+
+import (
+	"context"
+	"path"
+	"strings"
+	"sync"
+
+	"github.com/sirupsen/logrus"
+
+	"barnabas/broker/commitlog"
+	"barnabas/config"
+	"barnabas/zkstate"
+)
+
+// liveConfig is the configuration that may change while the broker runs: topics' own settings, and the dynamic settings of brokers (KIP-226), as they stand in ZooKeeper.
+//
+// A notification below /config/changes only says which entity to read again. Whoever missed one (at start, after a new session) reads everything, so the level in ZooKeeper and
+// not the edge decides.
+type liveConfig struct {
+	zk       *zkstate.Client
+	brokerID string
+	log      *logrus.Entry
+	apply    func(topic string, c commitlog.Config) // tells the logs of a topic
+	broker   func(v *config.Values)                 // tells the rest of the broker
+
+	mu struct {
+		sync.Mutex
+		static   *config.Values
+		values   *config.Values // static under the two dynamic layers
+		all, own zkstate.EntityConfig
+		topics   map[string]zkstate.EntityConfig
+		lastSeen string // newest notification handled
+	}
+}
+
+func newLiveConfig(zk *zkstate.Client, static *config.Values, log *logrus.Entry) *liveConfig {
+	l := &liveConfig{zk: zk, log: log}
+	l.mu.static, l.mu.values = static, static
+	l.mu.topics = map[string]zkstate.EntityConfig{}
+	return l
+}
+
+// load reads every topic's and broker's settings, in pipelined batches.
+func (l *liveConfig) load(ctx context.Context) error {
+	listed, err := l.zk.One(ctx, zkstate.Children(zkstate.EntityTypePath(zkstate.TopicEntity)))
+	if err != nil {
+		return err
+	}
+	ops := make([]zkstate.Op, 0, len(listed.Children))
+	for _, topic := range listed.Children {
+		ops = append(ops, zkstate.Get(zkstate.EntityPath(zkstate.TopicEntity, topic)))
+	}
+	results, err := l.zk.Do(ctx, ops)
+	if err != nil {
+		return err
+	}
+	topics := map[string]zkstate.EntityConfig{}
+	for i, r := range results {
+		if r.Err != nil {
+			continue // deleted since it was listed
+		}
+		c, err := zkstate.DecodeEntityConfig(r.Data)
+		if err != nil {
+			l.log.WithError(err).Warnf("the settings of topic %s cannot be read; its defaults hold", listed.Children[i])
+			continue
+		}
+		topics[listed.Children[i]] = c
+	}
+	all, _, err := l.zk.EntityConfig(ctx, zkstate.BrokerEntity, zkstate.DefaultEntity)
+	if err != nil {
+		return err
+	}
+	own, _, err := l.zk.EntityConfig(ctx, zkstate.BrokerEntity, l.brokerID)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	l.mu.topics, l.mu.all, l.mu.own = topics, all, own
+	l.mu.values = layered(l.mu.static, all, own)
+	l.mu.Unlock()
+	return nil
+}
+
+// layered puts the dynamic settings over the file's. Settings that the table refuses are left out: a broker must come up whatever stands in ZooKeeper.
+func layered(static *config.Values, all, own zkstate.EntityConfig) *config.Values {
+	set := map[string]string{}
+	for _, name := range static.Names() {
+		set[name], _ = static.Lookup(name)
+	}
+	for _, layer := range []zkstate.EntityConfig{all, own} {
+		for name, value := range layer {
+			if k := config.LookupBroker(name); k != nil && k.Update != config.ReadOnly && k.Check(value) == nil {
+				set[name] = value
+			}
+		}
+	}
+	v, err := config.New(set)
+	if err != nil {
+		return static
+	}
+	return v
+}
+
+// forTopic is the configuration of a topic's logs. A topic that is not known yet is read from ZooKeeper, since its creation sends no notification.
+func (l *liveConfig) forTopic(topic string) commitlog.Config {
+	l.mu.Lock()
+	own, known := l.mu.topics[topic]
+	values := l.mu.values
+	l.mu.Unlock()
+	if !known {
+		ctx, cancel := context.WithTimeout(context.Background(), zkReadTimeout)
+		defer cancel()
+		c, _, err := l.zk.EntityConfig(ctx, zkstate.TopicEntity, topic)
+		if err != nil {
+			l.log.WithError(err).Warnf("the settings of topic %s cannot be read now; its defaults hold until they can", topic)
+			return logConfig(values, nil)
+		}
+		l.mu.Lock()
+		l.mu.topics[topic] = c
+		l.mu.Unlock()
+		own = c
+	}
+	return logConfig(values, own)
+}
+
+// forget drops what is known of a topic that has no log here any more: another of the same name may follow.
+func (l *liveConfig) forget(topic string) {
+	l.mu.Lock()
+	delete(l.mu.topics, topic)
+	l.mu.Unlock()
+}
+
+// values is the broker's configuration now.
+func (l *liveConfig) values() *config.Values {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mu.values
+}
+
+// follow handles notifications until ctx ends. events must hold watch events of the client; it reads the notifications again at each event that can concern them.
+func (l *liveConfig) follow(ctx context.Context, events <-chan zkstate.Event) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case e, open := <-events:
+			if !open {
+				return
+			}
+			var err error
+			switch {
+			case e.Kind == zkstate.SessionStarted:
+				if err = l.load(ctx); err == nil {
+					l.applyAll()
+					err = l.catchUp(ctx)
+				}
+			case e.Kind == zkstate.NodeChildrenChanged && e.Path == zkstate.ConfigChangesPath:
+				err = l.catchUp(ctx)
+			}
+			if err != nil && ctx.Err() == nil {
+				l.log.WithError(err).Warn("following configuration changes; a new session will read them again")
+			}
+		}
+	}
+}
+
+// catchUp reads every notification newer than the last one handled, leaving the next watch in the same call.
+func (l *liveConfig) catchUp(ctx context.Context) error {
+	listed, err := l.zk.One(ctx, zkstate.Children(zkstate.ConfigChangesPath).Watched())
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	last := l.mu.lastSeen
+	l.mu.Unlock()
+	newest := last
+	seen := map[zkstate.ConfigChange]bool{}
+	for _, name := range listed.Children {
+		if name <= last {
+			continue
+		}
+		newest = max(newest, name)
+		r, err := l.zk.One(ctx, zkstate.Get(path.Join(zkstate.ConfigChangesPath, name)))
+		if err != nil {
+			continue // removed as old by another broker, which cannot have been new to us alone: the next load reads all
+		}
+		change, err := zkstate.DecodeConfigChange(r.Data)
+		if err != nil {
+			l.log.WithError(err).Warnf("configuration change %s cannot be read and is ignored", name)
+			continue
+		}
+		if !seen[change] {
+			seen[change] = true
+			if err := l.reread(ctx, change); err != nil {
+				return err
+			}
+		}
+	}
+	l.mu.Lock()
+	l.mu.lastSeen = newest
+	l.mu.Unlock()
+	return nil
+}
+
+func (l *liveConfig) reread(ctx context.Context, change zkstate.ConfigChange) error {
+	c, _, err := l.zk.EntityConfig(ctx, change.Type, change.Name)
+	if err != nil {
+		return err
+	}
+	switch {
+	case change.Type == zkstate.TopicEntity && !strings.Contains(change.Name, "/"):
+		l.mu.Lock()
+		l.mu.topics[change.Name] = c
+		values := l.mu.values
+		l.mu.Unlock()
+		l.apply(change.Name, logConfig(values, c))
+		l.log.Infof("topic %s now has the settings %v", change.Name, c)
+	case change.Type == zkstate.BrokerEntity && (change.Name == zkstate.DefaultEntity || change.Name == l.brokerID):
+		l.mu.Lock()
+		if change.Name == zkstate.DefaultEntity {
+			l.mu.all = c
+		} else {
+			l.mu.own = c
+		}
+		l.mu.values = layered(l.mu.static, l.mu.all, l.mu.own)
+		l.mu.Unlock()
+		l.applyAll()
+		l.log.Infof("dynamic settings of %s changed", change.Name)
+	}
+	return nil
+}
+
+// applyAll tells every topic known here, and the rest of the broker, the settings of now.
+func (l *liveConfig) applyAll() {
+	l.mu.Lock()
+	values := l.mu.values
+	configs := map[string]commitlog.Config{}
+	for topic, c := range l.mu.topics {
+		configs[topic] = logConfig(values, c)
+	}
+	l.mu.Unlock()
+	for topic, c := range configs {
+		l.apply(topic, c)
+	}
+	l.broker(values)
+}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"errors"
+	"os"
+
+	"github.com/sirupsen/logrus"
+	"github.com/urfave/cli/v2"
+
+	"barnabas/config"
+)
+
+func brokerCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "broker",
+		Usage:     "run a broker of a cluster",
+		ArgsUsage: "[server.properties]",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "config", Usage: "`FILE` in Kafka's .properties form, or the same keys as .yaml"},
+			&cli.StringSliceFlag{Name: "override", Usage: "`KEY=VALUE` in place of what the file says; any number of times"},
+			&cli.BoolFlag{Name: "help-config", Usage: "print every configuration key and stop"},
+		},
+		Action: func(c *cli.Context) error {
+			if c.Bool("help-config") {
+				return config.Broker.WriteHelp(os.Stdout)
+			}
+			path := c.String("config")
+			if path == "" {
+				path = c.Args().First()
+			}
+			if path == "" && len(c.StringSlice("override")) == 0 {
+				return errors.New("broker needs --config FILE, such as config/server.properties")
+			}
+			values, err := config.Load(path, c.StringSlice("override"))
+			if err != nil {
+				return err
+			}
+			log := newLog()
+			node, err := startNode(values, log)
+			if err != nil {
+				return err
+			}
+			waitForSignal()
+			return node.stop()
+		},
+	}
+}
+
+// logEffects says which keys of a configuration will not do what the user may expect.
+func logEffects(v *config.Values, log *logrus.Entry) {
+	for _, name := range v.Unknown() {
+		log.Warnf("configuration %s is not known and has no effect", name)
+	}
+	for _, name := range v.WithoutEffect() {
+		log.Warnf("configuration %s is accepted but has no effect yet", name)
+	}
+}

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"io"
+	"os"
+
+	"github.com/urfave/cli/v2"
+
+	"barnabas/tools"
+)
+
+// kafkaCommand runs one of the tools that people know from Kafka's bin folder. It gets its arguments unparsed, since their rules are not those of this program's own commands,
+// and returns the exit code.
+type kafkaCommand func(args []string, stdin io.Reader, stdout, stderr io.Writer) int
+
+func kafkaCommands() []*cli.Command {
+	table := []struct {
+		name, usage string
+		run         kafkaCommand
+	}{
+		{"kafka-topics", "create, delete, describe or change topics", tools.Topics},
+		{"kafka-console-producer", "send lines of standard input", tools.ConsoleProducer},
+		{"kafka-console-consumer", "print records", tools.ConsoleConsumer},
+		{"kafka-get-offsets", "print offsets of partitions", tools.GetOffsets},
+		{"kafka-broker-api-versions", "print which APIs each broker serves", tools.BrokerAPIVersions},
+	}
+	var commands []*cli.Command
+	for _, c := range table {
+		commands = append(commands, &cli.Command{
+			Name: c.name, Usage: c.usage, Category: "Kafka's tools", SkipFlagParsing: true, HideHelp: true,
+			Action: func(ctx *cli.Context) error {
+				if code := c.run(ctx.Args().Slice(), os.Stdin, os.Stdout, os.Stderr); code != 0 {
+					return exitCode(code)
+				}
+				return nil
+			},
+		})
+	}
+	return commands
+}

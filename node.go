@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"barnabas/broker"
+	"barnabas/config"
+	"barnabas/controller"
+	"barnabas/zkstate"
+)
+
+// node is one broker with its part of the controller and the ZooKeeper session that both live by. It is the only place that knows all three: it makes them, and passes on what becomes
+// of the session.
+type node struct {
+	log        *logrus.Entry
+	zk         *zkstate.Client
+	broker     *broker.Broker
+	controller *controller.Controller
+	sender     *controllerSender
+
+	cancel   context.CancelFunc
+	watching sync.WaitGroup
+}
+
+const (
+	registerRetry = time.Second
+	stopTimeout   = 60 * time.Second
+)
+
+// startNode starts a broker and returns when it is registered and serves requests.
+func startNode(v *config.Values, log *logrus.Entry) (*node, error) {
+	logEffects(v, log)
+	if v.String("zookeeper.connect") == "" {
+		return nil, errors.New("zookeeper.connect is not set: a broker needs ZooKeeper")
+	}
+	zk, err := zkstate.Connect(zkstate.Config{
+		Servers:        v.String("zookeeper.connect"),
+		SessionTimeout: v.Millis("zookeeper.session.timeout.ms"),
+		ConnectTimeout: v.Millis("zookeeper.connection.timeout.ms"),
+		MaxInFlight:    int(v.Int("zookeeper.max.in.flight.requests")),
+		SecureACLs:     v.Bool("zookeeper.set.acl"),
+		Log:            log.WithField("part", "zookeeper"),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("ZooKeeper at %s: %w", v.String("zookeeper.connect"), err)
+	}
+	n := &node{log: log, zk: zk}
+	if err := n.start(v); err != nil {
+		zk.Close()
+		return nil, err
+	}
+	return n, nil
+}
+
+func (n *node) start(v *config.Values) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	n.cancel = cancel
+	events := n.zk.Subscribe()
+	_, generation := n.zk.Session()
+
+	var err error
+	if n.broker, err = broker.Open(ctx, v, n.zk, n.log); err != nil {
+		cancel()
+		events.Close()
+		return err
+	}
+	n.sender = newControllerSender(n.broker.ID(), v.Millis("controller.socket.timeout.ms"), n.log.WithField("part", "controller"))
+	n.controller, err = controller.New(controller.Config{
+		BrokerID:          n.broker.ID(),
+		IBP:               v.ProtocolVersion("inter.broker.protocol.version").String(),
+		Listener:          v.InterBrokerListener(),
+		DeleteTopics:      v.Bool("delete.topic.enable"),
+		UncleanElection:   v.Bool("unclean.leader.election.enable"),
+		AutoRebalance:     v.Bool("auto.leader.rebalance.enable"),
+		RebalanceInterval: time.Duration(v.Int("leader.imbalance.check.interval.seconds")) * time.Second,
+		RebalancePercent:  int(v.Int("leader.imbalance.per.broker.percentage")),
+		Log:               n.log.WithField("part", "controller"),
+	}, n.zk, n.sender)
+	if err == nil {
+		n.controller.Start()
+		n.broker.Serve(n.controller)
+		err = n.broker.Register(ctx)
+	}
+	if err != nil {
+		cancel()
+		events.Close()
+		return errors.Join(err, n.stopParts())
+	}
+	n.controller.SessionReady()
+	n.watching.Go(func() {
+		defer events.Close()
+		n.watch(ctx, events.C(), generation)
+	})
+	return nil
+}
+
+// watch passes on what becomes of the session. registered is the generation in which the broker has its node.
+func (n *node) watch(ctx context.Context, events <-chan zkstate.Event, registered int) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case e, open := <-events:
+			if !open {
+				return
+			}
+			switch e.Kind {
+			case zkstate.SessionExpired, zkstate.SessionLapsed:
+				n.log.Warnf("%s: neither leader changes nor controllership until there is a session again", e.Kind)
+				n.controller.SessionExpired()
+				n.broker.SessionExpired()
+			case zkstate.SessionStarted:
+				if e.Generation > registered && n.register(ctx) {
+					registered = e.Generation
+				}
+			case zkstate.Connected:
+				// A session that lapsed may turn out to be alive: its node and watches hold, and its registration is read back.
+				if n.register(ctx) {
+					registered = e.Generation
+				}
+			}
+		}
+	}
+}
+
+// register makes the broker's node until it is there or the session is gone again; true means that it is there.
+func (n *node) register(ctx context.Context) bool {
+	_, generation := n.zk.Session()
+	for {
+		err := n.broker.Register(ctx)
+		if err == nil {
+			n.controller.SessionReady()
+			return true
+		}
+		if _, now := n.zk.Session(); now != generation || errors.Is(err, zkstate.ErrSessionExpired) || ctx.Err() != nil {
+			return false // another event follows
+		}
+		n.log.WithError(err).Error("registering in ZooKeeper; will try again")
+		select {
+		case <-time.After(registerRetry):
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// stop ends everything in order; the session, and with it the ephemeral nodes, goes last.
+func (n *node) stop() error {
+	n.cancel()
+	n.watching.Wait()
+	err := n.stopParts()
+	n.zk.Close()
+	return err
+}
+
+func (n *node) stopParts() error {
+	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+	defer cancel()
+	err := n.broker.Stop(ctx)
+	if n.controller != nil {
+		n.controller.Stop()
+		n.sender.close()
+	}
+	return err
+}

@@ -1,0 +1,274 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	"github.com/urfave/cli/v2"
+
+	"barnabas/config"
+	"barnabas/zkstate/embedded"
+)
+
+// The quickstart keeps ZooKeeper's state and the logs under one root, so that neither can be lost or mixed up without the other.
+//
+//	DATA/zookeeper/     the embedded ZooKeeper
+//	DATA/broker-N/      the logs of broker N, and its log file when there are several
+//
+// Everything that can be refused is refused before the first byte is written.
+
+func quickstartCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "quickstart",
+		Usage: "run an embedded ZooKeeper and a broker (or several) on this machine, with nothing to install",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "data", Value: "barnabas-data", Usage: "`DIR` that keeps everything between runs"},
+			&cli.IntFlag{Name: "port", Value: 9092, Usage: "`PORT` of the first broker; the others follow"},
+			&cli.IntFlag{Name: "zookeeper-port", Value: 2181, Usage: "`PORT` of ZooKeeper"},
+			&cli.IntFlag{Name: "brokers", Value: 1, Usage: "how many brokers; each of several is a process of its own"},
+		},
+		Action: func(c *cli.Context) error {
+			q := quickstart{data: c.String("data"), port: c.Int("port"), zkPort: c.Int("zookeeper-port"), brokers: c.Int("brokers"), log: newLog()}
+			if os.Getenv("BARNABAS_LOG_LEVEL") == "" {
+				q.log.Logger.SetLevel(logrus.WarnLevel) // the banner is what a newcomer should see
+			}
+			return q.run()
+		},
+	}
+}
+
+type quickstart struct {
+	data                  string
+	port, zkPort, brokers int
+	log                   *logrus.Entry
+}
+
+func (q quickstart) run() error {
+	if q.brokers < 1 {
+		return fmt.Errorf("--brokers %d: at least one is needed", q.brokers)
+	}
+	if err := q.check(); err != nil {
+		return err
+	}
+	zk, err := embedded.Start(embedded.Config{
+		Addr: loopback(q.zkPort), DataDir: filepath.Join(q.data, "zookeeper"), TickTime: 2 * time.Second, FourLetterWhitelist: []string{"*"}, Log: q.log.WithField("part", "zookeeper"),
+	})
+	if err != nil {
+		return fmt.Errorf("ZooKeeper did not start: %w", err)
+	}
+	defer zk.Close()
+	if q.brokers > 1 {
+		return q.runChildren()
+	}
+	values, err := config.New(q.settings(1))
+	if err != nil {
+		return err
+	}
+	node, err := startNode(values, q.log)
+	if err != nil {
+		return err
+	}
+	fmt.Print(q.banner())
+	waitForSignal()
+	fmt.Println("stopping; everything is kept in", q.data)
+	return node.stop()
+}
+
+func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
+
+func (q quickstart) brokerPort(id int) int { return q.port + id - 1 }
+func (q quickstart) brokerDir(id int) string {
+	return filepath.Join(q.data, fmt.Sprintf("broker-%d", id))
+}
+func (q quickstart) zookeeperFile() string { return filepath.Join(q.data, "zookeeper") }
+func (q quickstart) bootstrap() string {
+	var servers []string
+	for id := 1; id <= q.brokers; id++ {
+		servers = append(servers, loopback(q.brokerPort(id)))
+	}
+	return strings.Join(servers, ",")
+}
+
+// check refuses what cannot work, without touching anything.
+func (q quickstart) check() error {
+	ports := []struct {
+		port      int
+		who, flag string
+	}{{q.zkPort, "ZooKeeper", "--zookeeper-port"}}
+	for id := 1; id <= q.brokers; id++ {
+		ports = append(ports, struct {
+			port      int
+			who, flag string
+		}{q.brokerPort(id), fmt.Sprintf("broker %d", id), "--port"})
+	}
+	for _, p := range ports {
+		l, err := net.Listen("tcp", loopback(p.port))
+		if err != nil {
+			return fmt.Errorf("port %d, meant for %s, is in use or not allowed (%v); choose another with %s", p.port, p.who, errors.Unwrap(err), p.flag)
+		}
+		l.Close()
+	}
+	return q.checkData()
+}
+
+func (q quickstart) checkData() error {
+	info, err := os.Stat(q.data)
+	if errors.Is(err, os.ErrNotExist) {
+		parent := filepath.Dir(filepath.Clean(q.data))
+		for {
+			if _, err := os.Stat(parent); err == nil || parent == filepath.Dir(parent) {
+				break
+			}
+			parent = filepath.Dir(parent)
+		}
+		return writable(parent, q.data)
+	}
+	if err != nil {
+		return fmt.Errorf("the data folder %s cannot be read: %w", q.data, err)
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("%s is a file, not a folder; choose another place with --data", q.data)
+	}
+	if err := writable(q.data, q.data); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(q.data)
+	if err != nil {
+		return fmt.Errorf("the data folder %s cannot be read: %w", q.data, err)
+	}
+	if _, err := os.Stat(q.zookeeperFile()); err == nil || len(entries) == 0 {
+		return nil
+	}
+	for _, e := range entries {
+		meta, err := os.ReadFile(filepath.Join(q.data, e.Name(), "meta.properties"))
+		if err != nil {
+			continue
+		}
+		id := "unknown"
+		if _, after, ok := bytes.Cut(meta, []byte("cluster.id=")); ok {
+			line, _, _ := bytes.Cut(after, []byte("\n"))
+			id = string(line)
+		}
+		return fmt.Errorf("%s holds logs of the cluster %s, but %s with that cluster's ZooKeeper state is missing; bring it back, or choose an empty folder with --data (nothing was changed)", q.data, id, q.zookeeperFile())
+	}
+	return fmt.Errorf("%s is neither empty nor a folder that quickstart made; choose another with --data (nothing was changed)", q.data)
+}
+
+// writable tells whether this process may create things in dir; shown is the folder that the user named.
+func writable(dir, shown string) error {
+	if err := syscall.Access(dir, 2 /* W_OK */); err != nil {
+		return fmt.Errorf("the data folder %s cannot be written (%v on %s); choose another with --data", shown, err, dir)
+	}
+	return nil
+}
+
+// settings is the configuration of one broker. Replication factors and the minimum ISR fit the number of brokers, so that every client's defaults work.
+func (q quickstart) settings(id int) map[string]string {
+	factor, minISR := min(q.brokers, 3), 1
+	if q.brokers >= 3 {
+		minISR = 2
+	}
+	return map[string]string{
+		"broker.id":                                strconv.Itoa(id),
+		"listeners":                                "PLAINTEXT://" + loopback(q.brokerPort(id)),
+		"log.dirs":                                 q.brokerDir(id),
+		"zookeeper.connect":                        loopback(q.zkPort),
+		"zookeeper.session.timeout.ms":             "6000",
+		"num.partitions":                           "1",
+		"default.replication.factor":               strconv.Itoa(factor),
+		"min.insync.replicas":                      strconv.Itoa(minISR),
+		"offsets.topic.replication.factor":         strconv.Itoa(factor),
+		"transaction.state.log.replication.factor": strconv.Itoa(factor),
+		"transaction.state.log.min.isr":            strconv.Itoa(minISR),
+		"group.initial.rebalance.delay.ms":         "0",
+	}
+}
+
+func (q quickstart) banner() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Barnabas is running.\n\n  ZooKeeper (embedded)  %s\n", loopback(q.zkPort))
+	for id := 1; id <= q.brokers; id++ {
+		fmt.Fprintf(&b, "  broker %-14d %s   logs in %s\n", id, loopback(q.brokerPort(id)), q.brokerDir(id))
+	}
+	fmt.Fprintf(&b, "\nReplication factor %s and min.insync.replicas %s are the defaults here. Try next:\n\n", q.settings(1)["default.replication.factor"], q.settings(1)["min.insync.replicas"])
+	server := loopback(q.port)
+	fmt.Fprintf(&b, "  scripts/kafka-topics.sh --bootstrap-server %s --create --topic hello\n", server)
+	fmt.Fprintf(&b, "  echo world | scripts/kafka-console-producer.sh --bootstrap-server %s --topic hello\n", server)
+	fmt.Fprintf(&b, "  scripts/kafka-console-consumer.sh --bootstrap-server %s --topic hello --partition 0 --offset earliest\n\nCtrl-C stops it and keeps everything.\n", server)
+	return b.String()
+}
+
+// runChildren starts each broker as a process of its own, so that one can be killed and watched. Children that die are reported and left dead.
+func (q quickstart) runChildren() error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	var children []*exec.Cmd
+	defer func() {
+		for _, c := range children {
+			_ = c.Process.Signal(syscall.SIGTERM)
+		}
+		for _, c := range children {
+			_ = c.Wait()
+		}
+	}()
+	for id := 1; id <= q.brokers; id++ {
+		if err := os.MkdirAll(q.brokerDir(id), 0o755); err != nil {
+			return err
+		}
+		args := []string{"broker"}
+		for name, value := range q.settings(id) {
+			args = append(args, "--override", name+"="+value)
+		}
+		out, err := os.OpenFile(filepath.Join(q.data, fmt.Sprintf("broker-%d.log", id)), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+		if err != nil {
+			return err
+		}
+		child := exec.Command(self, args...)
+		child.Stdout, child.Stderr = out, out
+		child.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C goes to this process, which stops the brokers before ZooKeeper
+		err = child.Start()
+		out.Close()
+		if err != nil {
+			return err
+		}
+		children = append(children, child)
+	}
+	for id := 1; id <= q.brokers; id++ {
+		if err := waitForPort(loopback(q.brokerPort(id)), 15*time.Second); err != nil {
+			return fmt.Errorf("broker %d did not start; %s says why", id, filepath.Join(q.data, fmt.Sprintf("broker-%d.log", id)))
+		}
+	}
+	fmt.Print(q.banner())
+	for i, c := range children {
+		fmt.Printf("  broker %d is process %d\n", i+1, c.Process.Pid)
+	}
+	waitForSignal()
+	fmt.Println("stopping; everything is kept in", q.data)
+	return nil
+}
+
+func waitForPort(addr string, limit time.Duration) error {
+	deadline := time.Now().Add(limit)
+	for {
+		conn, err := net.DialTimeout("tcp", addr, time.Second)
+		if err == nil {
+			return conn.Close()
+		}
+		if time.Now().After(deadline) {
+			return err
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}

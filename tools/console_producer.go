@@ -1,0 +1,294 @@
+package tools
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"barnabas/tools/options"
+)
+
+var consoleProducerOptions = []options.Option{
+	{Name: "batch-size", Arity: options.One, Value: "Integer: size", Doc: "Bytes of a batch. (default: 16384)"},
+	{Name: "bootstrap-server", Arity: options.One, Value: "String: server to connect to", Doc: "Brokers to connect to, as host:port, separated by commas. Required unless --broker-list is given."},
+	{Name: "broker-list", Arity: options.One, Value: "String: broker-list", Doc: "Old name of --bootstrap-server."},
+	{Name: "compression-codec", Arity: options.Maybe, Value: "String: compression-codec", Doc: "none, gzip, snappy, lz4 or zstd; gzip when no value follows."},
+	{Name: "help", Doc: "Print this text."},
+	{Name: "line-reader", Arity: options.One, Value: "String: reader_class", Doc: "Only the original's own reader of lines is known here."},
+	{Name: "max-block-ms", Arity: options.One, Value: "Long: max block on send", Doc: "How long sending may wait for metadata and memory. (default: 60000)"},
+	{Name: "max-memory-bytes", Arity: options.One, Value: "Long: total memory in bytes", Doc: "Memory for records that wait. (default: 33554432)"},
+	{Name: "max-partition-memory-bytes", Arity: options.One, Value: "Long: memory in bytes per partition", Doc: "Accepted; --batch-size decides."},
+	{Name: "message-send-max-retries", Arity: options.One, Value: "Integer", Doc: "How often a failed send is tried again. (default: 3)"},
+	{Name: "metadata-expiry-ms", Arity: options.One, Value: "Long: metadata expiration interval", Doc: "Age at which metadata is fetched again. (default: 300000)"},
+	{Name: "producer-property", Arity: options.Many, Value: "String: producer_prop", Doc: "A setting of the producer, as name=value."},
+	{Name: "producer.config", Arity: options.One, Value: "String: config file", Doc: "Property file with settings of the producer."},
+	{Name: "property", Arity: options.Many, Value: "String: prop", Doc: "A setting of the reader, as name=value: parse.key, key.separator, ignore.error, parse.headers, headers.delimiter, headers.separator, headers.key.separator, null.marker."},
+	{Name: "reader-config", Arity: options.One, Value: "String: config file", Doc: "Property file with settings of the reader."},
+	{Name: "request-required-acks", Arity: options.One, Value: "String: request required acks", Doc: "Acknowledgements to wait for: 0, 1 or -1 (all). (default: -1)"},
+	{Name: "request-timeout-ms", Arity: options.One, Value: "Integer: request timeout ms", Doc: "How long the broker may take for its acknowledgement. (default: 1500)"},
+	{Name: "retry-backoff-ms", Arity: options.One, Value: "Long", Doc: "Pause before a send is tried again. (default: 100)"},
+	{Name: "socket-buffer-size", Arity: options.One, Value: "Integer: size", Doc: "Accepted; the system chooses."},
+	{Name: "sync", Doc: "Send one record at a time."},
+	{Name: "timeout", Arity: options.One, Value: "Long: timeout_ms", Doc: "How long records are gathered before they are sent. (default: 1000)"},
+	{Name: "topic", Arity: options.One, Value: "String: topic", Doc: "The topic. Required."},
+	{Name: "version", Doc: "Print the version."},
+}
+
+// ConsoleProducer is kafka-console-producer: lines of standard input become records.
+func ConsoleProducer(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	f := face{class: "kafka.tools.ConsoleProducer$", intro: "This tool helps to read data from standard input and publish it to Kafka.", options: consoleProducerOptions, stdout: stdout, stderr: stderr}
+	if len(args) == 0 {
+		return f.usage(f.intro)
+	}
+	set, err := options.Parse(consoleProducerOptions, args)
+	if err != nil {
+		return f.usage(err.Error())
+	}
+	if code, done := f.common(set); done {
+		return code
+	}
+	for _, needed := range []string{"topic"} {
+		if !set.Has(needed) {
+			return f.usage(fmt.Sprintf("Missing required argument \"[%s]\"", needed))
+		}
+	}
+	if !set.Has("bootstrap-server") && !set.Has("broker-list") {
+		return f.usage("Missing required argument \"[bootstrap-server]\"")
+	}
+	if err := consoleProduce(f, set, stdin); err != nil {
+		fmt.Fprintf(stderr, "%s: %s\n", "org.apache.kafka.common.KafkaException", err)
+		return 1
+	}
+	return 0
+}
+
+// pairs reads name=value arguments over a property file.
+func pairs(file string, given []string) (map[string]string, error) {
+	set, err := readProperties(file)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range given {
+		name, value, ok := strings.Cut(p, "=")
+		if !ok || name == "" {
+			return nil, &badArgument{fmt.Sprintf("Invalid command line properties: %q is not of the form name=value", p)}
+		}
+		set[strings.TrimSpace(name)] = value
+	}
+	return set, nil
+}
+
+func consoleProduce(f face, set *options.Set, stdin io.Reader) error {
+	reader, err := newLineReader(set)
+	if err != nil {
+		return err
+	}
+	client, err := producerClient(set)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+
+	prompt := ""
+	if file, ok := stdin.(*os.File); ok {
+		if info, err := file.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
+			prompt = ">"
+		}
+	}
+	var failures sendFailures
+	lines := bufio.NewReaderSize(stdin, 1<<16)
+	fmt.Fprint(f.stdout, prompt)
+	for number := 1; ; number++ {
+		line, readErr := lines.ReadString('\n')
+		if line == "" && readErr != nil {
+			break
+		}
+		r, err := reader.record(strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r"), number)
+		if err != nil {
+			_ = client.Flush(context.Background()) // earlier lines are sent, as by the original
+			return err
+		}
+		if set.Has("sync") {
+			if err := client.ProduceSync(context.Background(), r).FirstErr(); err != nil {
+				failures.report(f, r, err)
+			}
+		} else {
+			client.Produce(context.Background(), r, func(r *kgo.Record, err error) {
+				if err != nil {
+					failures.report(f, r, err)
+				}
+			})
+		}
+		fmt.Fprint(f.stdout, prompt)
+		if readErr != nil {
+			break
+		}
+	}
+	return client.Flush(context.Background())
+}
+
+// sendFailures reports records that could not be sent; the original goes on and exits with 0.
+type sendFailures struct{ mu sync.Mutex }
+
+func (s *sendFailures) report(f face, r *kgo.Record, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := "null"
+	if r.Key != nil {
+		key = fmt.Sprintf("%d bytes", len(r.Key))
+	}
+	fmt.Fprintf(f.stderr, "[%s] ERROR Error when sending message to topic %s with key: %s, value: %d bytes with error: (org.apache.kafka.clients.producer.internals.ErrorLoggingCallback)\n%s: %s\n",
+		time.Now().Format("2006-01-02 15:04:05,000"), r.Topic, key, len(r.Value), exceptionClass(err), err)
+}
+
+func producerClient(set *options.Set) (*kgo.Client, error) {
+	text := func(name, def string) string {
+		if v, err := set.Value(name); err == nil && v != "" {
+			return v
+		}
+		return def
+	}
+	settings, err := pairs(text("producer.config", ""), set.Values("producer-property"))
+	if err != nil {
+		return nil, err
+	}
+	setting := func(option, property, def string) string {
+		if set.Has(option) {
+			return text(option, def)
+		}
+		if v, ok := settings[property]; ok {
+			return v
+		}
+		return def
+	}
+	number := func(option, property string, def int64) int64 {
+		n, err := strconv.ParseInt(setting(option, property, ""), 10, 64)
+		if err != nil {
+			return def
+		}
+		return n
+	}
+	opts := []kgo.Opt{
+		kgo.ProducerLinger(time.Duration(number("timeout", "linger.ms", 1000)) * time.Millisecond),
+		kgo.ProducerBatchMaxBytes(int32(max(number("batch-size", "batch.size", 16384), 1<<20))),
+		kgo.ProduceRequestTimeout(time.Duration(number("request-timeout-ms", "request.timeout.ms", 1500)) * time.Millisecond),
+		kgo.AllowAutoTopicCreation(),
+		kgo.UnknownTopicRetries(10),
+		kgo.RecordRetries(int(max(number("message-send-max-retries", "retries", 3), 3))),
+	}
+	switch acks := setting("request-required-acks", "acks", "-1"); acks {
+	case "0":
+		opts = append(opts, kgo.RequiredAcks(kgo.NoAck()), kgo.DisableIdempotentWrite())
+	case "1":
+		opts = append(opts, kgo.RequiredAcks(kgo.LeaderAck()), kgo.DisableIdempotentWrite())
+	case "-1", "all":
+		if settings["enable.idempotence"] == "false" {
+			opts = append(opts, kgo.DisableIdempotentWrite())
+		}
+	default:
+		return nil, &badArgument{"Invalid value " + acks + " for configuration acks: String must be one of: all, -1, 0, 1"}
+	}
+	codec := settings["compression.type"]
+	if set.Has("compression-codec") {
+		codec = text("compression-codec", "gzip")
+	}
+	codecs := map[string]kgo.CompressionCodec{"": kgo.NoCompression(), "none": kgo.NoCompression(), "gzip": kgo.GzipCompression(), "snappy": kgo.SnappyCompression(), "lz4": kgo.Lz4Compression(), "zstd": kgo.ZstdCompression()}
+	chosen, ok := codecs[codec]
+	if !ok {
+		return nil, &badArgument{"Unknown compression type: " + codec}
+	}
+	return connect(text("bootstrap-server", text("broker-list", "")), settings, append(opts, kgo.ProducerBatchCompression(chosen))...)
+}
+
+// lineReader turns lines into records, by the rules of the original's reader.
+type lineReader struct {
+	topic                                               string
+	parseKey, parseHeaders, ignoreError                 bool
+	keySeparator, nullMarker                            string
+	headersDelimiter, headersSeparator, headersKeyValue string
+}
+
+func newLineReader(set *options.Set) (*lineReader, error) {
+	file, err := set.Value("reader-config")
+	if err != nil {
+		return nil, err
+	}
+	props, err := pairs(file, set.Values("property"))
+	if err != nil {
+		return nil, err
+	}
+	get := func(name, def string) string {
+		if v, ok := props[name]; ok {
+			return v
+		}
+		return def
+	}
+	truth := func(name string) bool { return strings.EqualFold(strings.TrimSpace(props[name]), "true") }
+	r := &lineReader{parseKey: truth("parse.key"), parseHeaders: truth("parse.headers"), ignoreError: truth("ignore.error"), keySeparator: get("key.separator", "\t"), nullMarker: props["null.marker"],
+		headersDelimiter: get("headers.delimiter", "\t"), headersSeparator: get("headers.separator", ","), headersKeyValue: get("headers.key.separator", ":")}
+	if r.topic, err = set.Value("topic"); err != nil {
+		return nil, err
+	}
+	if r.parseHeaders && (r.headersDelimiter == r.headersSeparator || r.headersSeparator == r.headersKeyValue || r.headersDelimiter == r.headersKeyValue) {
+		return nil, errors.New("headers.delimiter, headers.separator and headers.key.separator must be different")
+	}
+	return r, nil
+}
+
+func (r *lineReader) record(line string, number int) (*kgo.Record, error) {
+	rec := &kgo.Record{Topic: r.topic}
+	rest := line
+	if r.parseHeaders {
+		headers, after, ok := strings.Cut(rest, r.headersDelimiter)
+		switch {
+		case ok:
+			rest = after
+			if headers == r.nullMarker && r.nullMarker != "" {
+				break
+			}
+			for _, pair := range strings.Split(headers, r.headersSeparator) {
+				key, value, ok := strings.Cut(pair, r.headersKeyValue)
+				if !ok && !r.ignoreError {
+					return nil, fmt.Errorf("No header key separator found in pair '%s' on line number %d", pair, number) //nolint:staticcheck // Kafka's words
+				}
+				h := kgo.RecordHeader{Key: key, Value: []byte(value)}
+				if r.nullMarker != "" && value == r.nullMarker {
+					h.Value = nil
+				}
+				rec.Headers = append(rec.Headers, h)
+			}
+		case !r.ignoreError:
+			return nil, fmt.Errorf("No header delimiter found on line number %d: '%s'", number, line) //nolint:staticcheck // Kafka's words
+		}
+	}
+	if r.parseKey {
+		key, value, ok := strings.Cut(rest, r.keySeparator)
+		switch {
+		case ok:
+			rec.Key, rest = r.bytes(key), value
+		case !r.ignoreError && compat39():
+			return nil, fmt.Errorf("No key separator found on line number %d: '%s'", number, line) //nolint:staticcheck // Kafka's words
+		case !r.ignoreError:
+			return nil, fmt.Errorf("No key found on line %d: %s", number, line) //nolint:staticcheck // Kafka's words
+		}
+	}
+	rec.Value = r.bytes(rest)
+	return rec, nil
+}
+
+// bytes is a key or value as it is sent: the null marker stands for null.
+func (r *lineReader) bytes(text string) []byte {
+	if r.nullMarker != "" && text == r.nullMarker {
+		return nil
+	}
+	return []byte(text)
+}

@@ -1,0 +1,175 @@
+// Package options parses arguments by the rules of Kafka's own tools, on which scripts rely:
+//
+//   - --name value, --name=value and, with one dash, -name value are the same;
+//   - names are not abbreviated; what is not an option is ignored, except for the argument of an option that needs one, which is taken whatever it looks like;
+//   - an option that takes one value fails when it is given twice, but only where its value is asked for.
+package options
+
+import (
+	"fmt"
+	"io"
+	"sort"
+	"strconv"
+	"strings"
+)
+
+// Arity says how many values an option takes.
+type Arity int8
+
+// An option takes no value, one, one that may be missing, or one each time it is given.
+const (
+	None Arity = iota
+	One
+	Maybe
+	Many
+)
+
+// Option declares one option. Value names its value in the help text, as in "String: topic".
+type Option struct {
+	Name  string
+	Arity Arity
+	Value string
+	Doc   string
+}
+
+// Set holds what was given.
+type Set struct{ values map[string][]string }
+
+// UnknownError names what is not an option.
+type UnknownError struct{ Name string }
+
+func (e *UnknownError) Error() string { return e.Name + " is not a recognized option" }
+
+// Parse reads arguments. Its errors have the words that Kafka's tools print.
+func Parse(options []Option, args []string) (*Set, error) {
+	known := map[string]Option{}
+	for _, o := range options {
+		known[o.Name] = o
+	}
+	set := &Set{map[string][]string{}}
+	for i := 0; i < len(args); i++ {
+		word := args[i]
+		if word == "--" {
+			break
+		}
+		if !isOption(word) {
+			continue
+		}
+		name, value, inline := strings.Cut(strings.TrimLeft(word, "-"), "=")
+		o, ok := known[name]
+		if !ok {
+			return nil, &UnknownError{name}
+		}
+		switch {
+		case o.Arity == None && inline:
+			return nil, fmt.Errorf("Option %s does not take an argument", name) //nolint:staticcheck // Kafka's words
+		case o.Arity == None:
+			set.values[name] = append(set.values[name], "")
+		case inline:
+			set.values[name] = append(set.values[name], value)
+		case i+1 < len(args) && (o.Arity != Maybe || !isOption(args[i+1])):
+			i++
+			set.values[name] = append(set.values[name], args[i])
+		case o.Arity == Maybe:
+			if set.values[name] == nil {
+				set.values[name] = []string{}
+			}
+		default:
+			return nil, fmt.Errorf("Option %s requires an argument", name) //nolint:staticcheck // Kafka's words
+		}
+	}
+	return set, nil
+}
+
+func isOption(word string) bool { return len(word) > 1 && word[0] == '-' && word != "--" }
+
+// Has tells whether the option was given.
+func (s *Set) Has(name string) bool { _, ok := s.values[name]; return ok }
+
+// Names lists the options that were given, sorted.
+func (s *Set) Names() []string {
+	var names []string
+	for name := range s.values {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	return names
+}
+
+// Value returns the value of an option, "" when it was not given; more than one is an error.
+func (s *Set) Value(name string) (string, error) {
+	v := s.values[name]
+	if len(v) > 1 {
+		return "", fmt.Errorf("Found multiple arguments for option %s, but you asked for only one", name) //nolint:staticcheck // Kafka's words
+	}
+	if len(v) == 0 {
+		return "", nil
+	}
+	return v[0], nil
+}
+
+// Values returns every value of an option.
+func (s *Set) Values(name string) []string { return s.values[name] }
+
+// Int returns the value of an option as a number, or def when it was not given.
+func (s *Set) Int(name string, def int64) (int64, error) {
+	v, err := s.Value(name)
+	if err != nil || !s.Has(name) {
+		return def, err
+	}
+	n, err := strconv.ParseInt(v, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("Cannot parse argument '%s' of option %s", v, name) //nolint:staticcheck // Kafka's words
+	}
+	return n, nil
+}
+
+const (
+	nameWidth = 41
+	docWidth  = 39
+)
+
+// WriteHelp prints the options in two columns, sorted by name.
+func WriteHelp(w io.Writer, options []Option) {
+	sorted := append([]Option(nil), options...)
+	sort.Slice(sorted, func(i, j int) bool { return sorted[i].Name < sorted[j].Name })
+	fmt.Fprintf(w, "%-*s%-*s\n%-*s%-*s\n", nameWidth, "Option", docWidth, "Description", nameWidth, "------", docWidth, "-----------")
+	for _, o := range sorted {
+		name := "--" + o.Name
+		switch o.Arity {
+		case One, Many:
+			name += " <" + o.Value + ">"
+		case Maybe:
+			name += " [" + o.Value + "]"
+		}
+		left, right := wrap(name, nameWidth-1), wrap(o.Doc, docWidth)
+		for i := range max(len(left), len(right)) {
+			fmt.Fprintf(w, "%-*s%-*s\n", nameWidth, line(left, i), docWidth, line(right, i))
+		}
+	}
+}
+
+func line(lines []string, i int) string {
+	if i < len(lines) {
+		return lines[i]
+	}
+	return ""
+}
+
+// wrap breaks a text at blanks; lines after the first are indented by two.
+func wrap(text string, width int) []string {
+	var lines []string
+	current := ""
+	for _, word := range strings.Fields(text) {
+		if current != "" && len(current)+1+len(word) > width {
+			lines = append(lines, current)
+			current = "  " + word
+			continue
+		}
+		if current != "" {
+			current += " "
+		}
+		current += word
+	}
+	return append(lines, current)
+}

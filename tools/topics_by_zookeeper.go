@@ -1,0 +1,247 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"barnabas/admin"
+	"barnabas/config"
+	"barnabas/zkstate"
+)
+
+// topicsByZooKeeper works on ZooKeeper directly, as --zookeeper wants it and as tools did before 3.0: what it writes, the controller acts on.
+type topicsByZooKeeper struct {
+	f     face
+	zk    *zkstate.Client
+	admin *admin.Admin
+}
+
+// connectZooKeeper opens a session for a tool.
+func connectZooKeeper(servers string) (*zkstate.Client, error) {
+	quiet := logrus.New()
+	quiet.SetOutput(io.Discard)
+	return zkstate.Connect(zkstate.Config{Servers: servers, SessionTimeout: 30 * time.Second, ConnectTimeout: 30 * time.Second, Log: logrus.NewEntry(quiet)})
+}
+
+func openTopicsByZooKeeper(f face, servers string) (topicService, error) {
+	zk, err := connectZooKeeper(servers)
+	if err != nil {
+		return nil, err
+	}
+	defaults, err := config.New(nil)
+	if err != nil {
+		return nil, err
+	}
+	quiet := logrus.New()
+	quiet.SetOutput(io.Discard)
+	// What a topic may be and how its replicas are laid out is decided where the brokers decide it; a tool has no broker's defaults, and asks for numbers instead.
+	adm := admin.New(admin.Config{BrokerID: -1, DefaultPartitions: 1, DefaultReplicationFactor: 1, TopicIDs: true, DeleteTopics: true, Table: admin.NewConfigTable(defaults), Intn: rand.IntN, Log: logrus.NewEntry(quiet)}, zk)
+	return &topicsByZooKeeper{f, zk, adm}, nil
+}
+
+func (s *topicsByZooKeeper) close() { s.zk.Close() }
+
+func (s *topicsByZooKeeper) create(a topicAsked) error {
+	spec := admin.TopicSpec{Name: a.topic, Partitions: a.partitions, ReplicationFactor: a.replicationFactor}
+	if a.partitions < 1 && a.assignment == nil {
+		return &badArgument{"Number of partitions must be larger than 0."}
+	}
+	if a.replicationFactor < 1 && a.assignment == nil {
+		return &badArgument{"Replication factor must be larger than 0."}
+	}
+	if a.assignment != nil {
+		spec.Assignment = map[int32][]int32{}
+		for i, replicas := range a.assignment {
+			spec.Assignment[int32(i)] = replicas
+		}
+	}
+	for _, c := range a.configs {
+		name, value, _ := strings.Cut(c, "=")
+		value = strings.TrimSpace(value)
+		spec.Configs = append(spec.Configs, admin.ConfigEntry{Name: strings.TrimSpace(name), Value: &value})
+	}
+	return s.admin.CreateTopics(context.Background(), []admin.TopicSpec{spec}, false)[0].Err
+}
+
+func (s *topicsByZooKeeper) alter(a topicAsked, names []string) error {
+	for _, name := range names {
+		if len(a.configs) > 0 || len(a.deleteConfigs) > 0 {
+			fmt.Fprintln(s.f.stdout, "WARNING: Altering topic configuration from this script has been deprecated and may be removed in future releases.")
+			fmt.Fprintln(s.f.stdout, "         Going forward, please use kafka-configs.sh for this functionality")
+			if err := s.alterConfig(name, a); err != nil {
+				return err
+			}
+			fmt.Fprintf(s.f.stdout, "Updated config for topic %s.\n", name)
+		}
+		if a.partitions < 0 {
+			continue
+		}
+		fmt.Fprintln(s.f.stdout, "WARNING: If partitions are increased for a topic that has a key, the partition logic or ordering of the messages will be affected")
+		if err := s.enlarge(name, a); err != nil {
+			return err
+		}
+		fmt.Fprintln(s.f.stdout, "Adding partitions succeeded!")
+	}
+	return nil
+}
+
+func (s *topicsByZooKeeper) alterConfig(name string, a topicAsked) error {
+	var ops []admin.ConfigOp
+	for _, c := range a.configs {
+		key, value, ok := strings.Cut(c, "=")
+		if !ok {
+			return &badArgument{"requirement failed: Invalid topic config: all configs to be added must be in the format \"key=val\"."}
+		}
+		value = strings.TrimSpace(value)
+		ops = append(ops, admin.ConfigOp{Name: strings.TrimSpace(key), Op: admin.OpSet, Value: &value})
+	}
+	for _, key := range a.deleteConfigs {
+		ops = append(ops, admin.ConfigOp{Name: strings.TrimSpace(key), Op: admin.OpDelete})
+	}
+	return s.admin.IncrementalAlterConfigs(context.Background(), []admin.IncrementalSpec{{Resource: admin.Resource{Type: admin.ResourceTopic, Name: name}, Ops: ops}}, false)[0].Err
+}
+
+func (s *topicsByZooKeeper) enlarge(name string, a topicAsked) error {
+	current, err := s.read(name)
+	if err != nil {
+		return err
+	}
+	if have := len(current.partitions); int(a.partitions) <= have {
+		return &badArgument{fmt.Sprintf("The number of partitions for a topic can only be increased. Topic %s currently has %d partitions, %d would not be an increase.", name, have, a.partitions)}
+	}
+	spec := admin.PartitionsSpec{Name: name, Count: a.partitions}
+	if len(a.assignment) > len(current.partitions) {
+		spec.Assignment = a.assignment[len(current.partitions):]
+	}
+	return s.admin.CreatePartitions(context.Background(), []admin.PartitionsSpec{spec}, false)[0].Err
+}
+
+func (s *topicsByZooKeeper) delete(names []string) error {
+	for _, r := range s.admin.DeleteTopics(context.Background(), names) {
+		switch {
+		case r.Err != nil:
+			return r.Err
+		case r.Already:
+			fmt.Fprintf(s.f.stdout, "Topic %s is already marked for deletion.\n", r.Name)
+		default:
+			fmt.Fprintf(s.f.stdout, "Topic %s is marked for deletion.\nNote: This will have no impact if delete.topic.enable is not set to true.\n", r.Name)
+		}
+	}
+	return nil
+}
+
+func (s *topicsByZooKeeper) list() ([]string, map[string]bool, error) {
+	ctx := context.Background()
+	names, err := s.children(ctx, zkstate.TopicsPath)
+	if err != nil {
+		return nil, nil, err
+	}
+	marked, err := s.children(ctx, zkstate.DeleteTopicsPath)
+	deleting := map[string]bool{}
+	for _, name := range marked {
+		deleting[name] = true
+	}
+	return names, deleting, err
+}
+
+func (s *topicsByZooKeeper) children(ctx context.Context, path string) ([]string, error) {
+	r, err := s.zk.One(ctx, zkstate.Children(path))
+	if errors.Is(err, zkstate.ErrNoNode) {
+		return nil, nil
+	}
+	return r.Children, err
+}
+
+func (s *topicsByZooKeeper) describe(names []string, _ topicAsked) ([]topicDescription, error) {
+	ids, err := s.children(context.Background(), zkstate.BrokerIDsPath)
+	if err != nil {
+		return nil, err
+	}
+	alive := map[string]bool{}
+	for _, id := range ids {
+		alive[id] = true
+	}
+	_, deleting, err := s.list()
+	if err != nil {
+		return nil, err
+	}
+	var described []topicDescription
+	for _, name := range names {
+		d, err := s.read(name)
+		if errors.Is(err, zkstate.ErrNoNode) {
+			continue // deleted since it was listed
+		}
+		if err != nil {
+			return nil, err
+		}
+		d.deleting = deleting[name]
+		for i := range d.partitions {
+			d.partitions[i].leaderAlive = alive[fmt.Sprint(d.partitions[i].leader)]
+		}
+		described = append(described, d)
+	}
+	return described, nil
+}
+
+// read reads a topic with its partitions' states and its settings, in one pipelined batch after its assignment.
+func (s *topicsByZooKeeper) read(name string) (topicDescription, error) {
+	ctx := context.Background()
+	r, err := s.zk.One(ctx, zkstate.Get(zkstate.TopicPath(name)))
+	if err != nil {
+		return topicDescription{}, err
+	}
+	topic, err := zkstate.DecodeTopicAssignment(r.Data)
+	if err != nil {
+		return topicDescription{}, err
+	}
+	d := topicDescription{name: name}
+	if topic.ID != (zkstate.TopicID{}) {
+		d.id = topic.ID.String()
+	}
+	var ids []int32
+	for id := range topic.Partitions {
+		ids = append(ids, id)
+	}
+	sort.Slice(ids, func(i, j int) bool { return ids[i] < ids[j] })
+	ops := []zkstate.Op{zkstate.Get(zkstate.EntityPath(zkstate.TopicEntity, name))}
+	for _, id := range ids {
+		ops = append(ops, zkstate.Get(zkstate.PartitionStatePath(name, id)))
+	}
+	results, err := s.zk.Do(ctx, ops)
+	if err != nil {
+		return topicDescription{}, err
+	}
+	if results[0].Err == nil {
+		settings, err := zkstate.DecodeEntityConfig(results[0].Data)
+		if err != nil {
+			return topicDescription{}, err
+		}
+		for key, value := range settings {
+			d.configs = append(d.configs, key+"="+value)
+		}
+		sort.Strings(d.configs)
+	}
+	for i, id := range ids {
+		p := partitionDescription{id: id, leader: -1, replicas: topic.Partitions[id].Replicas}
+		if i == 0 {
+			d.replicationFactor = len(p.replicas)
+		}
+		if results[i+1].Err == nil {
+			state, err := zkstate.DecodePartitionState(results[i+1].Data)
+			if err != nil {
+				return topicDescription{}, err
+			}
+			p.leader, p.isr = state.Leader, state.ISR
+		}
+		d.partitions = append(d.partitions, p)
+	}
+	return d, nil
+}
