@@ -9,13 +9,25 @@ import (
 // ErrMalformed says that bytes do not form the record they should.
 var ErrMalformed = errors.New("malformed ZooKeeper request")
 
-// reader walks over a frame. The first thing that does not fit makes it bad for good: later reads give zero values.
-type reader struct {
+// Reader walks over the bytes of a record. The first thing that does not fit makes it bad for good: later reads give zero values
+// and Err says so.
+type Reader struct {
 	buf []byte
 	bad bool
 }
 
-func (r *reader) take(n int) []byte {
+// NewReader reads b, which must not change meanwhile.
+func NewReader(b []byte) *Reader { return &Reader{buf: b} }
+
+// Err is ErrMalformed once something did not fit.
+func (r *Reader) Err() error {
+	if r.bad {
+		return ErrMalformed
+	}
+	return nil
+}
+
+func (r *Reader) take(n int) []byte {
 	if r.bad || n < 0 || n > len(r.buf) {
 		r.bad = true
 		return nil
@@ -25,28 +37,31 @@ func (r *reader) take(n int) []byte {
 	return out
 }
 
-func (r *reader) int32() int32 {
+// Int32 reads an int.
+func (r *Reader) Int32() int32 {
 	if b := r.take(4); b != nil {
 		return int32(binary.BigEndian.Uint32(b))
 	}
 	return 0
 }
 
-func (r *reader) int64() int64 {
+// Int64 reads a long.
+func (r *Reader) Int64() int64 {
 	if b := r.take(8); b != nil {
 		return int64(binary.BigEndian.Uint64(b))
 	}
 	return 0
 }
 
-func (r *reader) bool() bool {
+// Bool reads a boolean.
+func (r *Reader) Bool() bool {
 	b := r.take(1)
 	return b != nil && b[0] != 0
 }
 
-// buffer copies a buffer; null is nil, empty is not.
-func (r *reader) buffer() []byte {
-	n := r.int32()
+// Buffer copies a buffer; null is nil, empty is not.
+func (r *Reader) Buffer() []byte {
+	n := r.Int32()
 	if r.bad || n == -1 {
 		return nil
 	}
@@ -57,9 +72,9 @@ func (r *reader) buffer() []byte {
 	return append(make([]byte, 0, len(b)), b...)
 }
 
-// string reads a string; null reads as empty, which no valid path or scheme is.
-func (r *reader) string() string {
-	n := r.int32()
+// String reads a string; null reads as empty, which no valid path or scheme is.
+func (r *Reader) String() string {
+	n := r.Int32()
 	if r.bad || n == -1 {
 		return ""
 	}
@@ -67,8 +82,8 @@ func (r *reader) string() string {
 }
 
 // count reads the size of a vector whose elements take at least min bytes each; null counts zero.
-func (r *reader) count(min int) int {
-	n := r.int32()
+func (r *Reader) count(min int) int {
+	n := r.Int32()
 	if r.bad || n == -1 {
 		return 0
 	}
@@ -79,43 +94,53 @@ func (r *reader) count(min int) int {
 	return int(n)
 }
 
-func (r *reader) strings() []string {
+// Strings reads a vector of strings.
+func (r *Reader) Strings() []string {
 	n := r.count(4)
 	out := make([]string, 0, n)
 	for i := 0; i < n && !r.bad; i++ {
-		out = append(out, r.string())
+		out = append(out, r.String())
 	}
 	return out
 }
 
-func (r *reader) acls() []ACL {
+// Stat reads a node's metadata.
+func (r *Reader) Stat() Stat {
+	return Stat{
+		Czxid: r.Int64(), Mzxid: r.Int64(), Ctime: r.Int64(), Mtime: r.Int64(), Version: r.Int32(), Cversion: r.Int32(),
+		Aversion: r.Int32(), EphemeralOwner: r.Int64(), DataLength: r.Int32(), NumChildren: r.Int32(), Pzxid: r.Int64(),
+	}
+}
+
+// ACLs reads a vector of ACL entries.
+func (r *Reader) ACLs() []ACL {
 	n := r.count(12)
 	out := make([]ACL, 0, n)
 	for i := 0; i < n && !r.bad; i++ {
-		out = append(out, ACL{Perms: r.int32(), Scheme: r.string(), ID: r.string()})
+		out = append(out, ACL{Perms: r.Int32(), Scheme: r.String(), ID: r.String()})
 	}
 	return out
 }
 
 // DecodeConnect reads the first frame of a connection.
 func DecodeConnect(frame []byte) (ConnectRequest, error) {
-	r := reader{buf: frame}
+	r := Reader{buf: frame}
 	c := ConnectRequest{
-		ProtocolVersion: r.int32(), LastZxidSeen: r.int64(), TimeoutMs: r.int32(), SessionID: r.int64(), Password: r.buffer(),
+		ProtocolVersion: r.Int32(), LastZxidSeen: r.Int64(), TimeoutMs: r.Int32(), SessionID: r.Int64(), Password: r.Buffer(),
 	}
 	if r.bad {
 		return ConnectRequest{}, fmt.Errorf("connect: %w", ErrMalformed)
 	}
 	if len(r.buf) > 0 {
-		c.HasReadOnly, c.ReadOnly = true, r.bool()
+		c.HasReadOnly, c.ReadOnly = true, r.Bool()
 	}
 	return c, nil
 }
 
 // DecodeHeader splits a frame into its header and the body.
 func DecodeHeader(frame []byte) (Header, []byte, error) {
-	r := reader{buf: frame}
-	h := Header{Xid: r.int32(), Op: Op(r.int32())}
+	r := Reader{buf: frame}
+	h := Header{Xid: r.Int32(), Op: Op(r.Int32())}
 	if r.bad {
 		return Header{}, nil, fmt.Errorf("header: %w", ErrMalformed)
 	}
@@ -136,19 +161,19 @@ func Known(op Op) bool {
 
 // DecodeRequest reads the body of a request of type op. Bytes left over are ignored, as ZooKeeper ignores them.
 func DecodeRequest(op Op, body []byte) (Request, error) {
-	r := reader{buf: body}
+	r := Reader{buf: body}
 	var req Request
 	switch op {
 	case OpMulti, OpMultiRead:
 		req = decodeMulti(&r, op)
 	case OpSetWatches, OpSetWatches2:
-		s := &SetWatchesRequest{RelativeZxid: r.int64(), Data: r.strings(), Exist: r.strings(), Child: r.strings()}
+		s := &SetWatchesRequest{RelativeZxid: r.Int64(), Data: r.Strings(), Exist: r.Strings(), Child: r.Strings()}
 		if op == OpSetWatches2 {
-			s.Persistent, s.PersistentTree = r.strings(), r.strings()
+			s.Second, s.Persistent, s.PersistentTree = true, r.Strings(), r.Strings()
 		}
 		req = s
 	case OpAuth:
-		req = &AuthRequest{Type: r.int32(), Scheme: r.string(), Auth: r.buffer()}
+		req = &AuthRequest{Type: r.Int32(), Scheme: r.String(), Auth: r.Buffer()}
 	case OpPing, OpCloseSession, OpWhoAmI, OpReconfig, OpSASL:
 		req = &EmptyRequest{}
 	default:
@@ -161,38 +186,38 @@ func DecodeRequest(op Op, body []byte) (Request, error) {
 }
 
 // decodeSimple reads the operations that name one node.
-func decodeSimple(r *reader, op Op) Request {
+func decodeSimple(r *Reader, op Op) Request {
 	switch op {
 	case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL:
-		c := &CreateRequest{Op: op, Path: r.string(), Data: r.buffer(), ACL: r.acls(), Flags: r.int32(), TTL: -1}
+		c := &CreateRequest{Op: op, Path: r.String(), Data: r.Buffer(), ACL: r.ACLs(), Flags: r.Int32(), TTL: -1}
 		if op == OpCreateTTL {
-			c.TTL = r.int64()
+			c.TTL = r.Int64()
 		}
 		return c
 	case OpDelete:
-		return &DeleteRequest{Path: r.string(), Version: r.int32()}
+		return &DeleteRequest{Path: r.String(), Version: r.Int32()}
 	case OpSetData:
-		return &SetDataRequest{Path: r.string(), Data: r.buffer(), Version: r.int32()}
+		return &SetDataRequest{Path: r.String(), Data: r.Buffer(), Version: r.Int32()}
 	case OpSetACL:
-		return &SetACLRequest{Path: r.string(), ACL: r.acls(), Version: r.int32()}
+		return &SetACLRequest{Path: r.String(), ACL: r.ACLs(), Version: r.Int32()}
 	case OpCheck:
-		return &CheckRequest{Path: r.string(), Version: r.int32()}
+		return &CheckRequest{Path: r.String(), Version: r.Int32()}
 	case OpExists, OpGetData, OpGetChildren, OpGetChildren2:
-		return &ReadRequest{Path: r.string(), Watch: r.bool()}
+		return &ReadRequest{Path: r.String(), Watch: r.Bool()}
 	case OpSync, OpGetACL, OpDeleteContainer, OpGetEphemerals, OpGetAllChildrenNum:
-		return &PathRequest{Path: r.string()}
+		return &PathRequest{Path: r.String()}
 	case OpAddWatch, OpRemoveWatches, OpCheckWatches:
-		return &WatchRequest{Path: r.string(), Mode: r.int32()}
+		return &WatchRequest{Path: r.String(), Mode: r.Int32()}
 	}
 	return nil
 }
 
 // decodeMulti reads (header, body)* and the end header. Which operations make sense inside is asked here, so that an alien
 // one is a malformed request, as it is for ZooKeeper.
-func decodeMulti(r *reader, kind Op) Request {
+func decodeMulti(r *Reader, kind Op) Request {
 	m := &MultiRequest{}
 	for !r.bad {
-		op, done, _ := Op(r.int32()), r.bool(), r.int32()
+		op, done, _ := Op(r.Int32()), r.Bool(), r.Int32()
 		if r.bad {
 			return nil
 		}
@@ -213,8 +238,8 @@ func decodeMulti(r *reader, kind Op) Request {
 
 // DecodeACLs reads a vector of ACL entries that fills b.
 func DecodeACLs(b []byte) ([]ACL, error) {
-	r := reader{buf: b}
-	acls := r.acls()
+	r := Reader{buf: b}
+	acls := r.ACLs()
 	if r.bad || len(r.buf) != 0 {
 		return nil, fmt.Errorf("ACL: %w", ErrMalformed)
 	}

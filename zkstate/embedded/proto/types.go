@@ -95,6 +95,7 @@ type MultiOp struct {
 type SetWatchesRequest struct {
 	RelativeZxid                                   int64
 	Data, Exist, Child, Persistent, PersistentTree []string
+	Second                                         bool // setWatches2, which has the last two
 }
 
 // WatchRequest covers addWatch (Mode is the watch mode), removeWatches and checkWatches (Mode is the watcher type).
