@@ -101,7 +101,7 @@ func (c *Core) Step(now time.Time, ev Event) []Effect {
 	c.now = now
 	switch ev := ev.(type) {
 	case SessionExpired:
-		if ev.Session == 0 || ev.Session == c.session {
+		if c.Loses(ev) {
 			c.loseSession()
 		}
 	case ZKDone:
@@ -121,6 +121,9 @@ func (c *Core) Step(now time.Time, ev Event) []Effect {
 	c.out = nil
 	return out
 }
+
+// Loses tells whether an expiry is that of the session in which the core stands.
+func (c *Core) Loses(ev SessionExpired) bool { return ev.Session == 0 || ev.Session == c.session }
 
 // Queued is the number of events that wait: the core's saturation.
 func (c *Core) Queued() int { return len(c.queue) }

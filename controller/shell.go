@@ -261,7 +261,9 @@ func (c *Controller) step(it item) {
 	case Requested:
 		c.callbacks[ev.ID] = it.done
 	case SessionExpired:
-		c.cancelBatch()
+		if c.core.Loses(ev) {
+			c.cancelBatch()
+		}
 	}
 	wasBusy := c.core.Busy()
 	now := time.Now()
