@@ -1,7 +1,92 @@
 package commitlog
 
+import (
+	"fmt"
+	"path/filepath"
+	"sort"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"barnabas/broker/record"
+	"barnabas/broker/vfs"
+)
+
 // Log is the log of one partition. Appends, truncations and rolls exclude one another; readers take no lock.
-type Log struct{}
+//
+// Locks, in the order in which they are taken: flushing, mu, segment.mu, marks. mu is held while an append writes; no
+// lock but flushing is held across an fsync, except when a log is emptied or closed.
+//
+// What readers look at is published in an order that keeps every glance consistent: bytes, then the segment's size,
+// then the end; the first unstable offset before the append returns, hence before the high watermark can pass it.
+type Log struct {
+	tp     TopicPartition
+	env    *environment
+	parent *logDir
+	place  place
+
+	future  atomic.Bool
+	topicID atomic.Pointer[TopicID]
+	config  atomic.Pointer[Config]
+	corrupt atomic.Pointer[CorruptionError] // recovery found that committed data is damaged
+	closed  atomic.Bool
+
+	segments atomic.Pointer[[]*segment] // never empty; replaced as a whole; the last one is appended to
+	start    atomic.Int64
+	end      atomic.Pointer[Position]
+	high     atomic.Pointer[Position]
+	unstable atomic.Pointer[Position] // nil: no transaction is open or waits for its marker to be committed
+	cursor   atomic.Pointer[Position] // where the last reader that caught up will go on
+	epochs   epochCache
+
+	recovered     Recovery
+	recoveryPoint atomic.Int64
+	lastFlush     atomic.Int64 // ms
+	truncations   atomic.Int64 // so that a flush notices that the log was cut meanwhile
+	newNames      atomic.Bool  // files were made whose names are not synced
+	decided       atomic.Bool  // transactions wait for the high watermark to pass their marker
+
+	// marks guards moves of start, end (downwards) and high against one another.
+	marks sync.Mutex
+
+	flushing sync.Mutex
+
+	mu struct {
+		sync.Mutex
+		producers producers
+		snapshots []int64 // offsets of the snapshot files, in order
+		unsynced  []int64 // those of them that are not synced
+		warned    bool    // about timestamps in the future
+	}
+}
+
+// environment is what all logs of a manager share.
+type environment struct {
+	fs           vfs.FS
+	now          func() time.Time
+	log          *logrus.Entry
+	files        *openFiles
+	limits       record.Limits
+	expirationMs int64
+	flushSoon    func(l *Log)                                   // flush sealed segments in the background
+	removeLater  func(d *logDir, delayMs int64, paths []string) // delete files after a while
+}
+
+func (e *environment) nowMs() int64 { return e.now().UnixMilli() }
+
+// Recovery tells what opening a log after an unclean stop did to it.
+type Recovery struct {
+	Ran            bool
+	Truncated      int64 // bytes cut off the end
+	KnownCommitted int64 // everything below was committed or synced before the stop, as far as the checkpoints tell
+	EndOffset      int64 // where the log ended afterwards
+}
+
+// LostCommitted tells that the log came back shorter than what it is known to have held (H20, dirty restart).
+func (r Recovery) LostCommitted() bool { return r.Ran && r.EndOffset < r.KnownCommitted }
 
 // Position is a place in a log: an offset and where its bytes begin. A Position whose SegmentBase is -1 knows the offset only.
 type Position struct {
@@ -9,6 +94,8 @@ type Position struct {
 	SegmentBase int64 // base offset of the segment
 	SegmentPos  int64 // byte position in it
 }
+
+func offsetOnly(offset int64) Position { return Position{Offset: offset, SegmentBase: -1} }
 
 // BytesSince returns how many bytes lie between b and a; false when they are in different segments (or one is unknown).
 func (a Position) BytesSince(b Position) (int64, bool) {
@@ -22,109 +109,230 @@ func (a Position) BytesSince(b Position) (int64, bool) {
 func (a Position) Before(b Position) bool { return a.SegmentBase < b.SegmentBase }
 
 // TP returns the partition whose log this is.
-func (l *Log) TP() TopicPartition { panic("commitlog: TP") }
+func (l *Log) TP() TopicPartition { return l.tp }
 
 // Dir returns the partition's directory.
-func (l *Log) Dir() string { panic("commitlog: Dir") }
+func (l *Log) Dir() string { return *l.place.dir.Load() }
 
 // ParentDir returns the log directory that the partition's directory is in.
-func (l *Log) ParentDir() string { panic("commitlog: ParentDir") }
+func (l *Log) ParentDir() string { return l.parent.path }
 
 // IsFuture tells that the log is to replace another one.
-func (l *Log) IsFuture() bool { panic("commitlog: IsFuture") }
+func (l *Log) IsFuture() bool { return l.future.Load() }
 
 // TopicID returns the id in partition.metadata, zero when there is none.
-func (l *Log) TopicID() TopicID { panic("commitlog: TopicID") }
+func (l *Log) TopicID() TopicID {
+	if p := l.topicID.Load(); p != nil {
+		return *p
+	}
+	return TopicID{}
+}
 
 // SetTopicID writes partition.metadata for a log that has none. INCONSISTENT_TOPIC_ID when it has another id.
-func (l *Log) SetTopicID(id TopicID) error { panic("commitlog: SetTopicID") }
+func (l *Log) SetTopicID(id TopicID) error {
+	if err := l.Err(); err != nil {
+		return err
+	}
+	if known := l.TopicID(); !known.IsZero() || id.IsZero() {
+		if known == id {
+			return nil
+		}
+		return fmt.Errorf("%w: %s has topic id %s, not %s", kerr.InconsistentTopicID, l.tp, known, id)
+	}
+	if err := replaceFile(l.env.fs, l.Dir(), partitionMetadataFile, encodePartitionMetadata(id)); err != nil {
+		return l.parent.fail(err)
+	}
+	l.topicID.Store(&id)
+	return nil
+}
 
 // Config returns the settings in force.
-func (l *Log) Config() Config { panic("commitlog: Config") }
+func (l *Log) Config() Config { return *l.config.Load() }
 
 // SetConfig puts new settings in force.
-func (l *Log) SetConfig(c Config) { panic("commitlog: SetConfig") }
+func (l *Log) SetConfig(c Config) { l.config.Store(&c) }
 
 // Err returns why the log cannot be used: KAFKA_STORAGE_ERROR after its directory failed or when recovery found
 // corruption; nil while it works.
-func (l *Log) Err() error { panic("commitlog: Err") }
+func (l *Log) Err() error {
+	if err := l.parent.err(); err != nil {
+		return err
+	}
+	if c := l.corrupt.Load(); c != nil {
+		return c
+	}
+	if l.closed.Load() {
+		return fmt.Errorf("%w: the log of %s is closed", kerr.KafkaStorageError, l.tp)
+	}
+	return nil
+}
+
+// Recovery tells what was done when the log was opened.
+func (l *Log) Recovery() Recovery { return l.recovered }
 
 // StartOffset is the first offset that may be read.
-func (l *Log) StartOffset() int64 { panic("commitlog: StartOffset") }
+func (l *Log) StartOffset() int64 { return l.start.Load() }
 
 // EndOffset is the offset that the next record will get.
-func (l *Log) EndOffset() int64 { panic("commitlog: EndOffset") }
+func (l *Log) EndOffset() int64 { return l.end.Load().Offset }
 
 // EndPosition is the place of EndOffset.
-func (l *Log) EndPosition() Position { panic("commitlog: EndPosition") }
+func (l *Log) EndPosition() Position { return *l.end.Load() }
 
 // HighWatermark is the offset below which everything is committed, as far as this replica knows.
-func (l *Log) HighWatermark() int64 { panic("commitlog: HighWatermark") }
+func (l *Log) HighWatermark() int64 { return l.high.Load().Offset }
 
 // HighWatermarkPosition is HighWatermark with its place, found by looking it up when it is not known.
-func (l *Log) HighWatermarkPosition() Position { panic("commitlog: HighWatermarkPosition") }
+func (l *Log) HighWatermarkPosition() Position { return l.placeOf(&l.high) }
 
 // SetHighWatermark moves the high watermark, bounded to StartOffset and EndOffset, and returns what it is now.
-func (l *Log) SetHighWatermark(offset int64) int64 { panic("commitlog: SetHighWatermark") }
+func (l *Log) SetHighWatermark(offset int64) int64 {
+	return l.SetHighWatermarkPosition(offsetOnly(offset))
+}
 
 // SetHighWatermarkPosition is SetHighWatermark with a place that is already known, so that nobody has to look it up.
 func (l *Log) SetHighWatermarkPosition(p Position) int64 {
-	panic("commitlog: SetHighWatermarkPosition")
+	l.marks.Lock()
+	l.setHighLocked(p)
+	high := l.high.Load().Offset
+	l.marks.Unlock()
+	if l.decided.Load() {
+		l.mu.Lock()
+		l.updateUnstableLocked()
+		l.mu.Unlock()
+	}
+	return high
+}
+
+func (l *Log) setHighLocked(p Position) {
+	if end := l.end.Load(); p.Offset >= end.Offset {
+		p = *end
+	} else if start := l.start.Load(); p.Offset < start {
+		p = offsetOnly(start)
+	}
+	if old := l.high.Load(); old == nil || *old != p && (old.Offset != p.Offset || p.SegmentBase >= 0) {
+		l.high.Store(&p)
+	}
 }
 
 // LastStableOffset is the offset below which every transaction is decided and everything is committed.
-func (l *Log) LastStableOffset() int64 { panic("commitlog: LastStableOffset") }
-
-// LastStablePosition is LastStableOffset with its place.
-func (l *Log) LastStablePosition() Position { panic("commitlog: LastStablePosition") }
-
-// FirstUnstableOffset is the first offset of the oldest open (or not yet replicated) transaction; false when there is none.
-func (l *Log) FirstUnstableOffset() (int64, bool) { panic("commitlog: FirstUnstableOffset") }
-
-// RecoveryPoint is the offset below which everything is known to be on disk.
-func (l *Log) RecoveryPoint() int64 { panic("commitlog: RecoveryPoint") }
-
-// Size is the number of bytes in all segments.
-func (l *Log) Size() int64 { panic("commitlog: Size") }
-
-// Segments is the number of segments.
-func (l *Log) Segments() int { panic("commitlog: Segments") }
-
-// Flush makes everything appended so far durable and moves the recovery point to the end.
-func (l *Log) Flush() error { panic("commitlog: Flush") }
-
-// Roll starts a new segment unless the active one is empty.
-func (l *Log) Roll() error { panic("commitlog: Roll") }
-
-// TruncateTo removes every batch that holds an offset at or above offset.
-func (l *Log) TruncateTo(offset int64) error { panic("commitlog: TruncateTo") }
-
-// TruncateFullyAndStartAt removes everything; the next record gets newOffset. The log begins at logStart, or at
-// newOffset when logStart is negative.
-func (l *Log) TruncateFullyAndStartAt(newOffset int64, logStart int64) error {
-	panic("commitlog: TruncateFullyAndStartAt")
+func (l *Log) LastStableOffset() int64 {
+	high := l.HighWatermark() // before unstable: what becomes unstable later lies behind it
+	if u := l.unstable.Load(); u != nil && u.Offset < high {
+		return u.Offset
+	}
+	return high
 }
 
-// AdvanceStartOffset moves the log's start forward. OFFSET_OUT_OF_RANGE beyond the high watermark; false when the
-// start is already there. Reason says who asked, for the broker's log.
-func (l *Log) AdvanceStartOffset(offset int64, reason string) (bool, error) {
-	panic("commitlog: AdvanceStartOffset")
+// LastStablePosition is LastStableOffset with its place.
+func (l *Log) LastStablePosition() Position {
+	high := l.HighWatermarkPosition()
+	if u := l.unstable.Load(); u != nil && u.Offset < high.Offset {
+		return l.placeOf(&l.unstable)
+	}
+	return high
+}
+
+// FirstUnstableOffset is the first offset of the oldest open (or not yet replicated) transaction; false when there is none.
+func (l *Log) FirstUnstableOffset() (int64, bool) {
+	if u := l.unstable.Load(); u != nil {
+		return u.Offset, true
+	}
+	return 0, false
+}
+
+// placeOf returns what p holds, with the place looked up (and remembered) when only the offset is known.
+func (l *Log) placeOf(p *atomic.Pointer[Position]) Position {
+	known := p.Load()
+	if known == nil {
+		return l.EndPosition()
+	}
+	if known.SegmentBase >= 0 {
+		return *known
+	}
+	found, err := l.positionOf(known.Offset)
+	if err != nil {
+		return *known
+	}
+	p.CompareAndSwap(known, &found)
+	return found
+}
+
+// updateUnstableLocked brings the first unstable offset up to date with the producers and the high watermark.
+func (l *Log) updateUnstableLocked() {
+	p := &l.mu.producers
+	p.committed(l.HighWatermark())
+	l.decided.Store(len(p.unreplicated) > 0)
+	first, ok := p.firstUnstable()
+	if !ok {
+		l.unstable.Store(nil)
+		return
+	}
+	if start := l.start.Load(); first.Offset < start {
+		first = offsetOnly(start)
+	}
+	if old := l.unstable.Load(); old == nil || *old != first && (old.Offset != first.Offset || first.SegmentBase >= 0) {
+		l.unstable.Store(&first)
+	}
+}
+
+// RecoveryPoint is the offset below which everything is known to be on disk.
+func (l *Log) RecoveryPoint() int64 { return l.recoveryPoint.Load() }
+
+// Size is the number of bytes in all segments.
+func (l *Log) Size() int64 {
+	var size int64
+	for _, s := range l.list() {
+		size += s.size.Load()
+	}
+	return size
+}
+
+// Segments is the number of segments.
+func (l *Log) Segments() int { return len(l.list()) }
+
+func (l *Log) list() []*segment { return *l.segments.Load() }
+
+func (l *Log) active() *segment {
+	list := l.list()
+	return list[len(list)-1]
+}
+
+// floor returns the index of the segment that holds offset, or would.
+func floor(list []*segment, offset int64) int {
+	return max(0, sort.Search(len(list), func(i int) bool { return list[i].base > offset })-1)
 }
 
 // LatestEpoch returns the newest leader epoch in the log.
-func (l *Log) LatestEpoch() (int32, bool) { panic("commitlog: LatestEpoch") }
+func (l *Log) LatestEpoch() (int32, bool) { return l.epochs.load().latest() }
 
 // EpochAt returns the leader epoch under which the record at offset was written.
-func (l *Log) EpochAt(offset int64) (int32, bool) { panic("commitlog: EpochAt") }
+func (l *Log) EpochAt(offset int64) (int32, bool) { return l.epochs.load().at(offset) }
 
 // EndOffsetForEpoch returns the largest epoch that is not above the asked one, and the offset at which the next
-// epoch starts (the log's end for the newest). (-1, -1) when there is none. KIP-279.
+// epoch starts (the log's end for the newest). (-1, -1) when there is none. An epoch that is older than all that the
+// log knows is returned as it is, with the offset at which the log's first one starts. KIP-279.
 func (l *Log) EndOffsetForEpoch(epoch int32) (foundEpoch int32, endOffset int64) {
-	panic("commitlog: EndOffsetForEpoch")
+	return l.epochs.load().endOf(epoch, l.EndOffset())
 }
 
 // AssignEpochStart notes that epoch starts at offset; on disk when it returns.
-func (l *Log) AssignEpochStart(epoch int32, offset int64) error { panic("commitlog: AssignEpochStart") }
+func (l *Log) AssignEpochStart(epoch int32, offset int64) error {
+	if err := l.Err(); err != nil {
+		return err
+	}
+	if epoch < 0 || offset < 0 {
+		return fmt.Errorf("%w: epoch %d cannot start at offset %d", kerr.InvalidRequest, epoch, offset)
+	}
+	l.mu.Lock()
+	l.epochs.set(l.epochs.load().assign(epoch, offset))
+	l.mu.Unlock()
+	return l.flushEpochs()
+}
+
+func (l *Log) flushEpochs() error {
+	return l.parent.fail(l.epochs.flush(l.env.fs, l.Dir()))
+}
 
 // ProducerState is what the log knows of one producer id (DescribeProducers, KIP-664).
 type ProducerState struct {
@@ -137,7 +345,43 @@ type ProducerState struct {
 }
 
 // ProducerStates lists the producers, ordered by id.
-func (l *Log) ProducerStates() []ProducerState { panic("commitlog: ProducerStates") }
+func (l *Log) ProducerStates() []ProducerState {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var list []ProducerState
+	for _, p := range l.mu.producers.sorted() {
+		last, _ := p.last()
+		list = append(list, ProducerState{
+			ProducerID: p.id, Epoch: p.epoch, LastSequence: last.lastSeq, LastTimestamp: p.lastTimestamp,
+			CoordinatorEpoch: p.coordinatorEpoch, TxnStartOffset: p.txnStart,
+		})
+	}
+	return list
+}
 
 // HasOpenTransaction tells that producerID has a transaction open in this log.
-func (l *Log) HasOpenTransaction(producerID int64) bool { panic("commitlog: HasOpenTransaction") }
+func (l *Log) HasOpenTransaction(producerID int64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := l.mu.producers.byID[producerID]
+	return p != nil && p.txnStart != noOffset
+}
+
+// VerifyTransaction returns the guard that the first write of a producer's transaction has to carry, nil when the
+// producer's transaction is already open here (KIP-890).
+func (l *Log) VerifyTransaction(producerID int64, sequence int32, epoch int16) *VerificationGuard {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mu.producers.verify(producerID, sequence, epoch, l.env.nowMs())
+}
+
+// expireProducers forgets producers that have been idle for too long.
+func (l *Log) expireProducers(nowMs int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.producers.expire(nowMs, l.env.expirationMs)
+}
+
+func (l *Log) segmentPath(base int64, suffix string) string {
+	return filepath.Join(l.Dir(), fileName(base, suffix))
+}

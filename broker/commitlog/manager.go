@@ -1,7 +1,61 @@
 package commitlog
 
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"barnabas/broker/record"
+	"barnabas/broker/vfs"
+)
+
 // Manager owns the log directories of one broker and every log in them. Its methods may be called from any goroutine.
-type Manager struct{}
+//
+// Goroutines: one that does what the clock asks for (housekeeper.go) and, per directory, one that makes rolled segments
+// durable (flusher.go). Close stops them and waits for them.
+type Manager struct {
+	cfg  ManagerConfig
+	env  *environment
+	log  *logrus.Entry
+	dirs []*managedDir
+
+	mu struct {
+		sync.Mutex
+		current   map[TopicPartition]*Log
+		future    map[TopicPartition]*Log
+		prefer    map[TopicPartition]string // where the next log of a partition goes
+		highMarks map[TopicPartition]int64  // as found on disk
+		closed    bool
+	}
+
+	deletions deletions
+	stop      chan struct{}
+	running   sync.WaitGroup
+}
+
+// managedDir is a log directory with what the manager keeps of it.
+type managedDir struct {
+	logDir
+	lock        io.Closer
+	clean       bool  // the marker of a clean shutdown was there
+	brokerEpoch int64 // that the marker told
+	flusher     flusher
+	checkpoint  sync.Mutex // held while checkpoints are written
+	written     map[string]map[TopicPartition]int64
+}
+
+// unchanged tells that a checkpoint was last written with the same offsets.
+func (d *managedDir) unchanged(name string, offsets map[TopicPartition]int64) bool {
+	last, ok := d.written[name]
+	return ok && maps.Equal(last, offsets)
+}
 
 // DirInfo describes one log directory.
 type DirInfo struct {
@@ -11,53 +65,459 @@ type DirInfo struct {
 	Size int64 // bytes of all logs in it
 }
 
+func (cfg *ManagerConfig) setDefaults() {
+	pick := func(d *time.Duration, value time.Duration) {
+		if *d <= 0 {
+			*d = value
+		}
+	}
+	pick(&cfg.RetentionCheck, 5*time.Minute)
+	pick(&cfg.FlushCheck, time.Minute) // Kafka's default is never: with its default of flush.ms there is nothing to do
+	pick(&cfg.CheckpointInterval, time.Minute)
+	pick(&cfg.StartOffsetCheckpointInterval, time.Minute)
+	pick(&cfg.HighWatermarkInterval, 5*time.Second)
+	pick(&cfg.ProducerIDExpiration, 24*time.Hour)
+	pick(&cfg.ProducerIDCheck, 10*time.Minute)
+	if cfg.RecoveryThreadsPerDir <= 0 {
+		cfg.RecoveryThreadsPerDir = 1
+	}
+	if cfg.BrokerEpoch == nil {
+		cfg.BrokerEpoch = func() int64 { return noBrokerEpoch }
+	}
+	if cfg.TopicConfig == nil {
+		c := cfg.Default
+		cfg.TopicConfig = func(string) Config { return c }
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+}
+
 // Open locks the directories, loads every log in them, recovers those that were not closed cleanly and starts the
 // background work. A directory that cannot be used is reported by Dirs and to OnDirFailure; Open fails when none is
 // left or when one partition has two logs.
-func Open(cfg ManagerConfig) (*Manager, error) { panic("commitlog: Open") }
+func Open(cfg ManagerConfig) (*Manager, error) {
+	cfg.setDefaults()
+	m := &Manager{cfg: cfg, log: cfg.Log, stop: make(chan struct{})}
+	m.mu.current = map[TopicPartition]*Log{}
+	m.mu.future = map[TopicPartition]*Log{}
+	m.mu.prefer = map[TopicPartition]string{}
+	m.mu.highMarks = map[TopicPartition]int64{}
+	m.env = &environment{
+		fs: cfg.FS, now: cfg.Now, log: cfg.Log, files: &openFiles{},
+		limits:       record.Limits{MaxDecompressed: cfg.MaxDecompressed},
+		expirationMs: cfg.ProducerIDExpiration.Milliseconds(),
+		flushSoon:    m.flushSoon, removeLater: m.removeLater,
+	}
+	seen := map[string]bool{}
+	for _, path := range cfg.Dirs {
+		path = filepath.Clean(path)
+		if seen[path] {
+			m.unlock()
+			return nil, fmt.Errorf("log directory %s is named twice", path)
+		}
+		seen[path] = true
+		d := &managedDir{brokerEpoch: noBrokerEpoch, written: map[string]map[TopicPartition]int64{}}
+		d.path, d.onFail = path, m.dirFailed
+		d.flusher.init()
+		m.dirs = append(m.dirs, d)
+	}
+	if err := m.lockDirs(); err != nil {
+		m.unlock()
+		return nil, err
+	}
+	if err := m.loadAll(); err != nil {
+		m.unlock()
+		return nil, err
+	}
+	if !m.anyOnline() {
+		m.unlock()
+		return nil, fmt.Errorf("no log directory can be used: %w", m.dirs[0].err())
+	}
+	m.start()
+	return m, nil
+}
+
+// lockDirs makes the directories and takes their locks. A lock that somebody else holds is no fault of the disk: two
+// brokers on one directory destroy it, so Open fails.
+func (m *Manager) lockDirs() error {
+	if len(m.dirs) == 0 {
+		return errors.New("no log directory is given")
+	}
+	for _, d := range m.dirs {
+		if err := m.cfg.FS.MkdirAll(d.path, 0o755); err != nil {
+			_ = d.fail(err)
+			continue
+		}
+		lock, err := m.cfg.FS.Lock(filepath.Join(d.path, lockFile))
+		if errors.Is(err, vfs.ErrLocked) {
+			return fmt.Errorf("log directory %s is in use by another broker: %w", d.path, err)
+		}
+		if err != nil {
+			_ = d.fail(err)
+			continue
+		}
+		d.lock = lock
+	}
+	return nil
+}
+
+func (m *Manager) unlock() {
+	for _, d := range m.dirs {
+		if d.lock != nil {
+			_ = d.lock.Close()
+			d.lock = nil
+		}
+	}
+}
+
+func (m *Manager) anyOnline() bool {
+	for _, d := range m.dirs {
+		if d.err() == nil {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *Manager) dirFailed(dir string, err error) {
+	m.log.WithField("dir", dir).Errorf("log directory goes offline: %v", err)
+	if m.cfg.OnDirFailure != nil {
+		m.cfg.OnDirFailure(dir, err)
+	}
+}
 
 // Get returns the current log of a partition, or nil.
-func (m *Manager) Get(tp TopicPartition) *Log { panic("commitlog: Get") }
+func (m *Manager) Get(tp TopicPartition) *Log {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.mu.current[tp]
+}
 
 // GetFuture returns the log that is to replace the partition's current one (a move between directories), or nil.
-func (m *Manager) GetFuture(tp TopicPartition) *Log { panic("commitlog: GetFuture") }
+func (m *Manager) GetFuture(tp TopicPartition) *Log {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.mu.future[tp]
+}
 
 // GetOrCreate returns the partition's log and creates it, in the directory that holds the fewest logs, when there is
 // none. A zero id makes a log without partition.metadata. An existing log is returned whatever its id: the caller compares.
+// While a directory is offline a partition may have its log in there: then the caller must know that the partition is new.
 func (m *Manager) GetOrCreate(tp TopicPartition, id TopicID, isFuture bool) (*Log, error) {
-	panic("commitlog: GetOrCreate")
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	logs, state := m.mu.current, currentDir
+	if isFuture {
+		logs, state = m.mu.future, futureDir
+	}
+	if l := logs[tp]; l != nil {
+		return l, l.parent.err()
+	}
+	if m.mu.closed {
+		return nil, fmt.Errorf("%w: the log manager is closed", kerr.KafkaStorageError)
+	}
+	d, err := m.chooseDirLocked(tp, isFuture)
+	if err != nil {
+		return nil, err
+	}
+	name, err := dirName(tp, state)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", kerr.InvalidTopicException, err)
+	}
+	l := newLog(m.env, &d.logDir, tp, filepath.Join(d.path, name), m.cfg.TopicConfig(tp.Topic))
+	l.future.Store(isFuture)
+	if err := l.create(id); err != nil {
+		return nil, d.fail(err)
+	}
+	logs[tp] = l
+	delete(m.mu.prefer, tp)
+	return l, nil
 }
 
-// PreferDir names the directory in which the next log of tp is to be created.
-func (m *Manager) PreferDir(tp TopicPartition, dir string) error { panic("commitlog: PreferDir") }
+// chooseDirLocked picks the directory for a new log: the preferred one, else the one with the fewest logs. A future log
+// never goes where the current one is.
+func (m *Manager) chooseDirLocked(tp TopicPartition, isFuture bool) (*managedDir, error) {
+	counts := map[*logDir]int{}
+	for _, logs := range []map[TopicPartition]*Log{m.mu.current, m.mu.future} {
+		for _, l := range logs {
+			counts[l.parent]++
+		}
+	}
+	prefer := m.mu.prefer[tp]
+	var best *managedDir
+	for _, d := range m.dirs {
+		if d.err() != nil || isFuture && m.mu.current[tp] != nil && m.mu.current[tp].parent == &d.logDir {
+			continue
+		}
+		if d.path == prefer {
+			return d, nil
+		}
+		if best == nil || counts[&d.logDir] < counts[&best.logDir] {
+			best = d
+		}
+	}
+	if best == nil {
+		return nil, fmt.Errorf("%w: no log directory is online for %s", kerr.KafkaStorageError, tp)
+	}
+	return best, nil
+}
+
+// PreferDir names the directory in which the next log of tp is to be created. LOG_DIR_NOT_FOUND when it is none of ours,
+// KAFKA_STORAGE_ERROR when it is offline.
+func (m *Manager) PreferDir(tp TopicPartition, dir string) error {
+	for _, d := range m.dirs {
+		if d.path != filepath.Clean(dir) {
+			continue
+		}
+		if err := d.err(); err != nil {
+			return err
+		}
+		m.mu.Lock()
+		m.mu.prefer[tp] = d.path
+		m.mu.Unlock()
+		return nil
+	}
+	return fmt.Errorf("%w: %s is no log directory of this broker", kerr.LogDirNotFound, dir)
+}
 
 // Delete renames the partition's directory to NAME.UUID-delete and forgets the log; files go after file.delete.delay.ms.
-func (m *Manager) Delete(tp TopicPartition) error { panic("commitlog: Delete") }
+func (m *Manager) Delete(tp TopicPartition) error { return m.retire(tp, deletedDir, false) }
+
+// DeleteFuture deletes the log that was to replace the partition's current one.
+func (m *Manager) DeleteFuture(tp TopicPartition) error { return m.retire(tp, deletedDir, true) }
 
 // SetAside renames the partition's directory to NAME.UUID-stray and forgets the log; its files are kept.
-func (m *Manager) SetAside(tp TopicPartition) error { panic("commitlog: SetAside") }
+func (m *Manager) SetAside(tp TopicPartition) error { return m.retire(tp, strayDir, false) }
 
-// All returns the current logs in no particular order.
-func (m *Manager) All() []*Log { panic("commitlog: All") }
-
-// Dirs describes the log directories in the order of the configuration.
-func (m *Manager) Dirs() []DirInfo { panic("commitlog: Dirs") }
-
-// UpdateTopicConfig gives every log of the topic new settings.
-func (m *Manager) UpdateTopicConfig(topic string, c Config) { panic("commitlog: UpdateTopicConfig") }
-
-// HighWatermarkCheckpoint is the high watermark that was on disk for tp when the manager was opened or when the log
-// was last seen; 0 when there was none.
-func (m *Manager) HighWatermarkCheckpoint(tp TopicPartition) int64 {
-	panic("commitlog: HighWatermarkCheckpoint")
+func (m *Manager) retire(tp TopicPartition, state dirState, isFuture bool) error {
+	m.mu.Lock()
+	logs := m.mu.current
+	if isFuture {
+		logs = m.mu.future
+	}
+	l := logs[tp]
+	delete(logs, tp)
+	delete(m.mu.highMarks, tp)
+	m.mu.Unlock()
+	if l == nil {
+		return nil
+	}
+	if err := l.parent.err(); err != nil {
+		return err
+	}
+	name, err := dirName(tp, state)
+	if err != nil {
+		return err
+	}
+	path, err := l.rename(name, true)
+	if err != nil {
+		return err
+	}
+	if state == deletedDir {
+		m.removeLater(l.parent, l.Config().FileDeleteDelayMs, []string{path})
+	}
+	return nil
 }
 
-// CheckpointHighWatermarks writes the high watermarks of all logs now.
-func (m *Manager) CheckpointHighWatermarks() { panic("commitlog: CheckpointHighWatermarks") }
+// PromoteFuture makes the partition's future log its current one; the old one is deleted.
+func (m *Manager) PromoteFuture(tp TopicPartition) error {
+	m.mu.Lock()
+	next, old := m.mu.future[tp], m.mu.current[tp]
+	m.mu.Unlock()
+	if next == nil {
+		return fmt.Errorf("%w: %s has no future log", kerr.ReplicaNotAvailable, tp)
+	}
+	if _, err := next.rename(tp.String(), false); err != nil {
+		return err
+	}
+	next.future.Store(false)
+	m.mu.Lock()
+	delete(m.mu.future, tp)
+	m.mu.current[tp] = next
+	m.mu.Unlock()
+	if old == nil {
+		return nil
+	}
+	name, err := dirName(tp, deletedDir)
+	if err != nil {
+		return err
+	}
+	path, err := old.rename(name, true)
+	if err != nil {
+		return err
+	}
+	m.removeLater(old.parent, old.Config().FileDeleteDelayMs, []string{path})
+	return nil
+}
 
-// CleanBrokerEpoch returns the broker epoch found in the marker of a clean shutdown, or -1 when a directory had none.
-func (m *Manager) CleanBrokerEpoch() int64 { panic("commitlog: CleanBrokerEpoch") }
+// rename gives the log's directory another name, durably; retire takes the log out of use.
+func (l *Log) rename(name string, retire bool) (string, error) {
+	l.flushing.Lock()
+	defer l.flushing.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	to := filepath.Join(l.parent.path, name)
+	if retire {
+		l.closed.Store(true)
+		for _, s := range l.list() {
+			s.doom()
+		}
+	}
+	if err := l.env.fs.Rename(l.Dir(), to); err != nil {
+		return "", l.parent.fail(err)
+	}
+	l.place.dir.Store(&to)
+	return to, l.parent.fail(l.env.fs.SyncDir(l.parent.path))
+}
+
+// All returns the current logs in no particular order.
+func (m *Manager) All() []*Log {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	list := make([]*Log, 0, len(m.mu.current))
+	for _, l := range m.mu.current {
+		list = append(list, l)
+	}
+	return list
+}
+
+// every returns the current and future logs of a directory.
+func (m *Manager) every(d *logDir) []*Log {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var list []*Log
+	for _, logs := range []map[TopicPartition]*Log{m.mu.current, m.mu.future} {
+		for _, l := range logs {
+			if l.parent == d {
+				list = append(list, l)
+			}
+		}
+	}
+	return list
+}
+
+// Dirs describes the log directories in the order of the configuration.
+func (m *Manager) Dirs() []DirInfo {
+	var infos []DirInfo
+	for _, d := range m.dirs {
+		info := DirInfo{Path: d.path, Err: d.err()}
+		for _, l := range m.every(&d.logDir) {
+			info.Logs++
+			info.Size += l.Size()
+		}
+		infos = append(infos, info)
+	}
+	return infos
+}
+
+// UpdateTopicConfig gives every log of the topic new settings.
+func (m *Manager) UpdateTopicConfig(topic string, c Config) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, logs := range []map[TopicPartition]*Log{m.mu.current, m.mu.future} {
+		for tp, l := range logs {
+			if tp.Topic == topic {
+				l.SetConfig(c)
+			}
+		}
+	}
+}
+
+// HighWatermarkCheckpoint is the high watermark that was on disk for tp when the manager was opened; 0 when there was
+// none, or when the log was deleted since.
+func (m *Manager) HighWatermarkCheckpoint(tp TopicPartition) int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.mu.highMarks[tp]
+}
+
+// CleanBrokerEpoch returns the broker epoch found in the markers of a clean shutdown; -1 when a directory had none or
+// they differ.
+func (m *Manager) CleanBrokerEpoch() int64 {
+	epoch := m.dirs[0].brokerEpoch
+	for _, d := range m.dirs {
+		if !d.clean || d.brokerEpoch != epoch {
+			return noBrokerEpoch
+		}
+	}
+	return epoch
+}
 
 // Close stops the background work, flushes every log, writes checkpoints and the marker of a clean shutdown, and
-// unlocks the directories.
-func (m *Manager) Close() error { panic("commitlog: Close") }
+// unlocks the directories. A directory that has failed gets no marker.
+func (m *Manager) Close() error {
+	m.mu.Lock()
+	if m.mu.closed {
+		m.mu.Unlock()
+		return nil
+	}
+	m.mu.closed = true
+	m.mu.Unlock()
+	close(m.stop)
+	for _, d := range m.dirs {
+		d.flusher.stop()
+	}
+	m.running.Wait()
+	var errs []error
+	for _, d := range m.dirs {
+		errs = append(errs, m.closeDir(d))
+	}
+	m.env.files.closeAll()
+	m.unlock()
+	return errors.Join(errs...)
+}
+
+// closeWorkers is how many logs of a directory are closed side by side: it is fsync that takes the time.
+const closeWorkers = 8
+
+func (m *Manager) closeDir(d *managedDir) error {
+	if err := d.err(); err != nil {
+		return err
+	}
+	logs := m.every(&d.logDir)
+	err := inParallel(closeWorkers, len(logs), func(i int) error {
+		if logs[i].corrupt.Load() != nil {
+			return nil
+		}
+		return logs[i].close()
+	})
+	if err != nil {
+		return err
+	}
+	if err := m.checkpointDir(d); err != nil {
+		return err
+	}
+	// Last: it says that all of the above is on disk (H44).
+	return d.fail(writeCleanShutdown(m.cfg.FS, d.path, m.cfg.BrokerEpoch()))
+}
+
+// inParallel calls work for 0..n-1 on a few goroutines and waits for all; the errors are joined.
+func inParallel(workers, n int, work func(i int) error) error {
+	var (
+		wg   sync.WaitGroup
+		mu   sync.Mutex
+		next int
+		errs []error
+	)
+	for range min(workers, n) {
+		wg.Go(func() {
+			for {
+				mu.Lock()
+				i := next
+				next++
+				mu.Unlock()
+				if i >= n {
+					return
+				}
+				if err := work(i); err != nil {
+					mu.Lock()
+					errs = append(errs, err)
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}

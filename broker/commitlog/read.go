@@ -1,6 +1,15 @@
 package commitlog
 
-import "barnabas/broker/vfs"
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"barnabas/broker/vfs"
+)
 
 // ReadOptions bounds a read.
 type ReadOptions struct {
@@ -17,8 +26,176 @@ type ReadResult struct {
 	StartPos             Position
 }
 
+// readAttempts bounds how often a read starts anew because a segment was deleted under it.
+const readAttempts = 4
+
 // Read finds the batches from offset on. OFFSET_OUT_OF_RANGE outside of the log. It takes no lock that an append holds.
-func (l *Log) Read(from int64, o ReadOptions) (ReadResult, error) { panic("commitlog: Read") }
+//
+// One look at the end bounds the whole read, so that it never returns a batch at or behind UpTo, whatever is appended
+// meanwhile (H42). The piece ends with a whole batch unless MaxBytes cuts it.
+func (l *Log) Read(from int64, o ReadOptions) (ReadResult, error) {
+	for attempt := 1; ; attempt++ {
+		r, err := l.read(from, o)
+		if err == nil || attempt == readAttempts || !errors.Is(err, fs.ErrNotExist) {
+			return r, l.readError(err)
+		}
+	}
+}
+
+// readError takes the directory offline for what only a failing disk can do.
+func (l *Log) readError(err error) error {
+	if err == nil {
+		return nil
+	}
+	if ke := (*kerr.Error)(nil); errors.As(err, &ke) {
+		return err
+	}
+	if l.closed.Load() || errors.Is(err, fs.ErrNotExist) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("%w: %s: %w", kerr.KafkaStorageError, l.tp, err)
+	}
+	return l.parent.fail(err)
+}
+
+func (l *Log) read(from int64, o ReadOptions) (ReadResult, error) {
+	if err := l.Err(); err != nil {
+		return ReadResult{}, err
+	}
+	end := *l.end.Load()
+	list := l.list()
+	if start := l.StartOffset(); from < start || from > end.Offset {
+		return ReadResult{}, fmt.Errorf("%w: offset %d of %s, which has %d to %d", kerr.OffsetOutOfRange, from, l.tp, start, end.Offset)
+	}
+	if from == end.Offset {
+		return ReadResult{StartPos: end}, nil
+	}
+	upTo, err := l.boundOf(o.UpTo, end)
+	if err != nil {
+		return ReadResult{}, err
+	}
+	if from == upTo.Offset {
+		return ReadResult{StartPos: upTo}, nil
+	}
+	if from > upTo.Offset {
+		p, err := l.positionIn(list, from, end)
+		return ReadResult{StartPos: p}, err
+	}
+	for i := floor(list, from); i < len(list) && list[i].base <= upTo.SegmentBase; i++ {
+		r, found, err := l.readSegment(list[i], from, upTo, o)
+		if err != nil || found {
+			return r, err
+		}
+	}
+	return ReadResult{StartPos: upTo}, nil
+}
+
+// boundOf returns the place of the reader's bound, which is at most the end. The usual bounds are known places.
+func (l *Log) boundOf(upTo int64, end Position) (Position, error) {
+	if upTo >= end.Offset {
+		return end, nil
+	}
+	if h := l.high.Load(); h.Offset == upTo && h.SegmentBase >= 0 {
+		return *h, nil
+	}
+	if u := l.unstable.Load(); u != nil && u.Offset == upTo && u.SegmentBase >= 0 {
+		return *u, nil
+	}
+	if h := l.high.Load(); h.Offset == upTo {
+		return l.HighWatermarkPosition(), nil
+	}
+	return l.positionOf(upTo)
+}
+
+// positionOf looks an offset of the log up: where its batch begins, or the next one if there is none.
+func (l *Log) positionOf(offset int64) (Position, error) {
+	for attempt := 1; ; attempt++ {
+		end := *l.end.Load()
+		p, err := l.positionIn(l.list(), offset, end)
+		if err == nil || attempt == readAttempts || !errors.Is(err, fs.ErrNotExist) {
+			return p, err
+		}
+	}
+}
+
+func (l *Log) positionIn(list []*segment, offset int64, end Position) (Position, error) {
+	if offset >= end.Offset {
+		return end, nil
+	}
+	for i := floor(list, offset); i < len(list) && list[i].base <= end.SegmentBase; i++ {
+		s := list[i]
+		f, err := s.open()
+		if err != nil {
+			return Position{}, err
+		}
+		_, pos, err := s.locate(f, offset, l.limitOf(s, end))
+		s.file.release()
+		if err == nil {
+			return Position{offset, s.base, pos}, nil
+		}
+		if err != io.EOF {
+			return Position{}, err
+		}
+	}
+	return Position{offset, end.SegmentBase, end.SegmentPos}, nil
+}
+
+// limitOf is where a segment ends for somebody who sees the log up to end.
+func (l *Log) limitOf(s *segment, end Position) int64 {
+	if s.base == end.SegmentBase {
+		return end.SegmentPos
+	}
+	return s.size.Load()
+}
+
+// readSegment reads from one segment; false when it holds nothing from the offset on.
+func (l *Log) readSegment(s *segment, from int64, upTo Position, o ReadOptions) (ReadResult, bool, error) {
+	limit := l.limitOf(s, upTo)
+	f, err := s.open()
+	if err != nil {
+		return ReadResult{}, false, err
+	}
+	pos, first, err := l.findFirst(s, f, from, limit)
+	if err == io.EOF {
+		s.file.release()
+		return ReadResult{}, false, nil
+	}
+	if err != nil {
+		s.file.release()
+		return ReadResult{}, false, err
+	}
+	r := ReadResult{StartPos: Position{from, s.base, pos}}
+	n := min(limit-pos, int64(max(o.MaxBytes, 0)))
+	if n < first {
+		if o.MinOneBatch {
+			n = first
+		} else {
+			r.FirstEntryIncomplete = true
+		}
+	}
+	if n == limit-pos && s.base == upTo.SegmentBase {
+		next := upTo
+		l.cursor.Store(&next)
+	}
+	if n == 0 {
+		s.file.release()
+		return r, true, nil
+	}
+	r.Bytes = int(n)
+	r.Range = vfs.NewRange(f, pos, n, s.file.release)
+	return r, true, nil
+}
+
+// findFirst returns the place and size of the batch that holds from.
+func (l *Log) findFirst(s *segment, f vfs.File, from, limit int64) (pos, size int64, err error) {
+	if c := l.cursor.Load(); c != nil && c.Offset == from && c.SegmentBase == s.base && c.SegmentPos < limit {
+		// The log may have been cut and written anew since the cursor was set.
+		e, at, err := newScanner(f, c.SegmentPos, limit, peekBytes).next()
+		if err == nil && e.base <= from && from <= e.last {
+			return at, e.size, nil
+		}
+	}
+	e, at, err := s.locate(f, from, limit)
+	return at, e.size, err
+}
 
 // AbortedTxn is an entry of the list of aborted transactions that a read-committed reader gets.
 type AbortedTxn struct {
@@ -28,15 +205,21 @@ type AbortedTxn struct {
 
 // AbortedTransactions lists the aborted transactions that have records in [from, upTo).
 func (l *Log) AbortedTransactions(from, upTo int64) ([]AbortedTxn, error) {
-	panic("commitlog: AbortedTransactions")
-}
-
-// OffsetForTimestamp finds the first record at or after the log's start whose timestamp is ts or later.
-func (l *Log) OffsetForTimestamp(ts int64) (offset, timestamp int64, leaderEpoch int32, found bool, err error) {
-	panic("commitlog: OffsetForTimestamp")
-}
-
-// MaxTimestampOffset finds the record with the largest timestamp, the first of them when there are several (KIP-734).
-func (l *Log) MaxTimestampOffset() (offset, timestamp int64, leaderEpoch int32, found bool, err error) {
-	panic("commitlog: MaxTimestampOffset")
+	var found []AbortedTxn
+	list := l.list()
+	for _, s := range list[floor(list, from):] {
+		entries, err := s.abortedList()
+		if err != nil {
+			return nil, l.readError(err)
+		}
+		for _, a := range entries {
+			if a.last >= from && a.first < upTo {
+				found = append(found, AbortedTxn{a.producerID, a.first})
+			}
+			if a.stable >= upTo {
+				return found, nil
+			}
+		}
+	}
+	return found, nil
 }

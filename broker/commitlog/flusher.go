@@ -1,0 +1,66 @@
+package commitlog
+
+import "sync"
+
+// flusher makes rolled segments of one directory durable, one log after the other, so that no append waits for an fsync.
+type flusher struct {
+	mu      sync.Mutex
+	wake    sync.Cond
+	waiting map[*Log]struct{}
+	order   []*Log
+	stopped bool
+}
+
+func (f *flusher) init() {
+	f.wake.L = &f.mu
+	f.waiting = map[*Log]struct{}{}
+}
+
+func (f *flusher) add(l *Log) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if _, ok := f.waiting[l]; ok || f.stopped {
+		return
+	}
+	f.waiting[l] = struct{}{}
+	f.order = append(f.order, l)
+	f.wake.Signal()
+}
+
+// next waits for a log; nil once the flusher is stopped.
+func (f *flusher) next() *Log {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for len(f.order) == 0 && !f.stopped {
+		f.wake.Wait()
+	}
+	if f.stopped {
+		return nil
+	}
+	l := f.order[0]
+	f.order = f.order[1:]
+	delete(f.waiting, l)
+	return l
+}
+
+func (f *flusher) stop() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.stopped = true
+	f.wake.Broadcast()
+}
+
+// run is the goroutine of one directory. Errors have taken the directory offline; there is nobody else to tell.
+func (f *flusher) run() {
+	for l := f.next(); l != nil; l = f.next() {
+		_ = l.flushSealed()
+	}
+}
+
+func (m *Manager) flushSoon(l *Log) {
+	for _, d := range m.dirs {
+		if &d.logDir == l.parent {
+			d.flusher.add(l)
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package commitlog
+
+import (
+	"io"
+	"testing"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"barnabas/broker/record"
+	"barnabas/broker/vfs"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func quiet() *logrus.Entry {
+	l := logrus.New()
+	l.SetOutput(io.Discard)
+	return logrus.NewEntry(l)
+}
+
+// clock is a time that a test moves.
+type clock struct{ at time.Time }
+
+func (c *clock) now() time.Time { return c.at }
+
+func newClock() *clock { return &clock{time.UnixMilli(1_700_000_000_000)} }
+
+// opened is a manager under test over one or more directories.
+type opened struct {
+	*Manager
+	t     testing.TB
+	clock *clock
+}
+
+func smallConfig() Config {
+	c := DefaultConfig()
+	c.SegmentBytes = 16384
+	c.SegmentIndexBytes = 4096
+	c.IndexInterval = 4096
+	c.FileDeleteDelayMs = 1000
+	return c
+}
+
+func openManager(t testing.TB, fs vfs.FS, c Config, clk *clock, dirs ...string) *opened {
+	t.Helper()
+	m, err := Open(ManagerConfig{
+		Dirs: dirs, FS: fs, Default: c, Now: clk.now, Log: quiet(),
+		RetentionCheck: time.Hour, CheckpointInterval: time.Hour, HighWatermarkInterval: time.Hour,
+		StartOffsetCheckpointInterval: time.Hour, ProducerIDCheck: time.Hour,
+	})
+	require.NoError(t, err)
+	o := &opened{m, t, clk}
+	t.Cleanup(func() { _ = o.Close() })
+	return o
+}
+
+var tp0 = TopicPartition{"topic", 0}
+
+func (o *opened) log() *Log {
+	o.t.Helper()
+	l, err := o.GetOrCreate(tp0, TopicID{}, false)
+	require.NoError(o.t, err)
+	return l
+}
+
+// batchSpec describes a batch to build.
+type batchSpec struct {
+	count   int
+	size    int // of each value
+	ts      int64
+	step    int64 // ms from record to record
+	codec   record.Codec
+	pid     int64 // 0: none
+	epoch   int16
+	seq     int32
+	txn     bool
+	keys    bool
+	builder record.BuilderOptions
+}
+
+func (s batchSpec) build(t testing.TB) []byte {
+	t.Helper()
+	o := s.builder
+	o.Codec = s.codec
+	if s.pid > 0 {
+		o.Producer = &record.Producer{ID: s.pid, Epoch: s.epoch, BaseSequence: s.seq, Transactional: s.txn}
+	}
+	b := record.NewBuilder(o)
+	for i := range max(1, s.count) {
+		value := make([]byte, s.size)
+		for j := range value {
+			value[j] = byte('a' + (i+j)%23)
+		}
+		var key []byte
+		if s.keys {
+			key = []byte{byte(i)}
+		}
+		b.Append(s.ts+int64(i)*s.step, key, value)
+	}
+	out, err := b.Build()
+	require.NoError(t, err)
+	return out
+}
+
+func produce(t testing.TB, l *Log, s batchSpec) AppendInfo {
+	t.Helper()
+	info, err := l.AppendAsLeader(s.build(t), 0, AppendOptions{RequireV2: true})
+	require.NoError(t, err)
+	return info
+}
+
+// readAll returns every record from offset on that a reader with this bound sees.
+func readAll(t testing.TB, l *Log, from, upTo int64) []record.Record {
+	t.Helper()
+	var out []record.Record
+	for from < upTo {
+		r, err := l.Read(from, ReadOptions{MaxBytes: 3000, MinOneBatch: true, UpTo: upTo})
+		require.NoError(t, err)
+		data, err := r.Range.ReadAll()
+		require.NoError(t, err)
+		r.Range.Release()
+		require.Len(t, data, r.Bytes)
+		next := from
+		for len(data) > 0 {
+			b, rest, err := record.Next(data)
+			if err == io.ErrUnexpectedEOF {
+				break
+			}
+			require.NoError(t, err)
+			require.Less(t, b.LastOffset(), upTo, "a batch behind the bound was read")
+			for rec, err := range b.Records(record.Limits{}) {
+				require.NoError(t, err)
+				if rec.Offset >= from {
+					rec.Value = append([]byte(nil), rec.Value...)
+					rec.Key = append([]byte(nil), rec.Key...)
+					out = append(out, rec)
+				}
+			}
+			next = b.LastOffset() + 1
+			data = rest
+		}
+		if next == from {
+			return out
+		}
+		from = next
+	}
+	return out
+}

@@ -1,0 +1,232 @@
+package commitlog
+
+import (
+	"errors"
+	"io/fs"
+	"sync"
+	"time"
+)
+
+// deletions are files and directories that are to go at a time.
+type deletions struct {
+	mu      sync.Mutex
+	waiting []deletion
+}
+
+type deletion struct {
+	dueMs int64
+	dir   *logDir
+	path  string
+}
+
+func (m *Manager) removeLater(d *logDir, delayMs int64, paths []string) {
+	m.deletions.mu.Lock()
+	defer m.deletions.mu.Unlock()
+	for _, p := range paths {
+		m.deletions.waiting = append(m.deletions.waiting, deletion{m.env.nowMs() + delayMs, d, p})
+	}
+}
+
+// removeDue deletes what is due. A file that cannot be deleted is reported and left: it is no reason to take a
+// directory offline (H45), and the next start tries again.
+func (m *Manager) removeDue(now time.Time) {
+	m.deletions.mu.Lock()
+	var due, later []deletion
+	for _, d := range m.deletions.waiting {
+		if d.dueMs <= now.UnixMilli() {
+			due = append(due, d)
+		} else {
+			later = append(later, d)
+		}
+	}
+	m.deletions.waiting = later
+	m.deletions.mu.Unlock()
+	for _, d := range due {
+		if d.dir.err() != nil {
+			continue
+		}
+		if err := m.cfg.FS.RemoveAll(d.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			m.log.Warnf("cannot delete %s: %v", d.path, err)
+		}
+	}
+}
+
+// job is something that is done again and again.
+type job struct {
+	every time.Duration
+	next  time.Time
+	run   func(now time.Time)
+}
+
+const (
+	sweepFiles    = 30 * time.Second
+	removeFiles   = time.Second
+	firstAfter    = 30 * time.Second // retention waits for leaders to be known (log.initial.task.delay.ms)
+	epochInterval = 10 * time.Second
+)
+
+func (m *Manager) jobs(now time.Time) []*job {
+	jobs := []*job{
+		{every: removeFiles, run: m.removeDue},
+		{every: m.cfg.HighWatermarkInterval, run: func(time.Time) { m.CheckpointHighWatermarks() }},
+		{every: epochInterval, run: func(time.Time) { m.flushEpochs() }},
+		{every: sweepFiles, run: func(time.Time) { m.sweep() }},
+		{every: m.cfg.FlushCheck, run: m.flushOverdue},
+		{every: m.cfg.CheckpointInterval, run: func(time.Time) { m.checkpointRecoveryPoints() }},
+		{every: m.cfg.StartOffsetCheckpointInterval, run: func(time.Time) { m.checkpointStartOffsets() }},
+		{every: m.cfg.ProducerIDCheck, run: m.expireProducers},
+		{every: m.cfg.RetentionCheck, run: m.applyRetention, next: now.Add(min(firstAfter, m.cfg.RetentionCheck))},
+	}
+	for _, j := range jobs {
+		if j.next.IsZero() {
+			j.next = now.Add(j.every)
+		}
+	}
+	return jobs
+}
+
+func (m *Manager) start() {
+	for _, d := range m.dirs {
+		m.running.Go(d.flusher.run)
+	}
+	m.running.Go(m.housekeep)
+}
+
+// housekeep is the goroutine that does what the clock asks for, one thing after the other.
+func (m *Manager) housekeep() {
+	jobs := m.jobs(time.Now())
+	timer := time.NewTimer(removeFiles)
+	defer timer.Stop()
+	for {
+		select {
+		case <-m.stop:
+			return
+		case <-timer.C:
+		}
+		next := time.Now().Add(removeFiles)
+		for _, j := range jobs {
+			if now := time.Now(); !now.Before(j.next) {
+				j.run(m.cfg.Now())
+				j.next = time.Now().Add(j.every)
+			}
+			if j.next.Before(next) {
+				next = j.next
+			}
+		}
+		timer.Reset(time.Until(next))
+	}
+}
+
+func (m *Manager) eachLog(do func(l *Log)) {
+	for _, d := range m.dirs {
+		if d.err() != nil {
+			continue
+		}
+		for _, l := range m.every(&d.logDir) {
+			if l.Err() == nil {
+				do(l)
+			}
+		}
+	}
+}
+
+func (m *Manager) applyRetention(now time.Time) {
+	m.eachLog(func(l *Log) {
+		if err := l.applyRetention(now.UnixMilli()); err != nil {
+			m.log.WithField("partition", l.tp.String()).Errorf("retention: %v", err)
+		}
+	})
+}
+
+func (m *Manager) flushOverdue(now time.Time) {
+	m.eachLog(func(l *Log) {
+		if l.flushDue(now) {
+			_ = l.Flush() // an error has taken the directory offline
+		}
+	})
+}
+
+func (m *Manager) flushEpochs() { m.eachLog(func(l *Log) { _ = l.flushEpochs() }) }
+
+func (m *Manager) expireProducers(now time.Time) {
+	m.eachLog(func(l *Log) { l.expireProducers(now.UnixMilli()) })
+}
+
+// sweep closes files that nobody uses; idle logs put waiting index entries to disk first.
+func (m *Manager) sweep() { m.env.files.sweep() }
+
+// CheckpointHighWatermarks writes the high watermarks of all logs now.
+func (m *Manager) CheckpointHighWatermarks() {
+	for _, d := range m.dirs {
+		_ = m.writeCheckpoint(d, highWatermarkFile, (*Log).HighWatermark)
+	}
+}
+
+func (m *Manager) checkpointRecoveryPoints() {
+	for _, d := range m.dirs {
+		_ = m.writeCheckpoint(d, recoveryPointFile, (*Log).RecoveryPoint)
+	}
+}
+
+func (m *Manager) checkpointStartOffsets() {
+	for _, d := range m.dirs {
+		_ = m.writeStartOffsets(d)
+	}
+}
+
+// checkpointDir writes all checkpoints of a directory.
+func (m *Manager) checkpointDir(d *managedDir) error {
+	return errors.Join(
+		m.writeCheckpoint(d, recoveryPointFile, (*Log).RecoveryPoint),
+		m.writeStartOffsets(d),
+		m.writeCheckpoint(d, highWatermarkFile, (*Log).HighWatermark),
+	)
+}
+
+func (m *Manager) writeCheckpoint(d *managedDir, name string, value func(*Log) int64) error {
+	return m.writeOffsets(d, name, func(l *Log) (int64, bool) { return value(l), true })
+}
+
+// writeStartOffsets names, as Kafka does, only the logs that do not start where their first segment does.
+func (m *Manager) writeStartOffsets(d *managedDir) error {
+	return m.writeOffsets(d, startOffsetFile, func(l *Log) (int64, bool) {
+		start := l.StartOffset()
+		return start, start > l.list()[0].base
+	})
+}
+
+// writeOffsets writes a checkpoint of a directory. What the file on disk says of a log that is out of use is kept.
+func (m *Manager) writeOffsets(d *managedDir, name string, value func(*Log) (int64, bool)) error {
+	if err := d.err(); err != nil {
+		return err
+	}
+	d.checkpoint.Lock()
+	defer d.checkpoint.Unlock()
+	offsets := map[TopicPartition]int64{}
+	var known map[TopicPartition]int64
+	for _, l := range m.every(&d.logDir) {
+		if l.IsFuture() {
+			continue
+		}
+		if l.corrupt.Load() != nil {
+			if known == nil {
+				known, _ = readOffsetCheckpoint(m.cfg.FS, d.path, name)
+			}
+			if o, ok := known[l.tp]; ok {
+				offsets[l.tp] = o
+			}
+			continue
+		}
+		if o, ok := value(l); ok {
+			offsets[l.tp] = o
+		}
+	}
+	if d.unchanged(name, offsets) {
+		return nil
+	}
+	if err := replaceFile(m.cfg.FS, d.path, name, appendOffsetCheckpoint(nil, offsets)); err != nil {
+		return d.fail(err)
+	}
+	d.written[name] = offsets
+	return nil
+}

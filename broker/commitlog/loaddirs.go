@@ -1,0 +1,132 @@
+package commitlog
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// loadAll loads the logs of all directories, directories side by side, in each several logs side by side.
+func (m *Manager) loadAll() error {
+	return inParallel(len(m.dirs), len(m.dirs), func(i int) error {
+		d := m.dirs[i]
+		if d.err() != nil {
+			return nil
+		}
+		return m.loadDir(d)
+	})
+}
+
+// loadDir loads one directory. Its error is for Open: one partition with two logs; a failing disk takes the directory
+// offline instead.
+func (m *Manager) loadDir(d *managedDir) error {
+	found, err := m.examine(d)
+	if err != nil {
+		_ = d.fail(err)
+		return nil
+	}
+	workers := m.cfg.RecoveryThreadsPerDir
+	if d.clean {
+		workers = max(workers, min(runtime.GOMAXPROCS(0)*2, 8)) // nothing is recovered: small reads that wait for the disk
+	}
+	if n := len(found.logs); n > 0 && !d.clean {
+		m.log.WithField("dir", d.path).Infof("recovering %d logs: there was no clean shutdown", n)
+	}
+	return inParallel(workers, len(found.logs), func(i int) error {
+		return m.loadLog(d, found.logs[i], found)
+	})
+}
+
+// foundDir is what a log directory holds.
+type foundDir struct {
+	logs           []foundLog
+	recoveryPoints map[TopicPartition]int64
+	starts         map[TopicPartition]int64
+	highMarks      map[TopicPartition]int64
+}
+
+type foundLog struct {
+	tp     TopicPartition
+	name   string
+	future bool
+}
+
+// examine takes the marker of a clean shutdown, reads the checkpoints and sorts the names. Names that are no log's are
+// left alone: a volume's lost+found, hidden files, an operator's copies.
+func (m *Manager) examine(d *managedDir) (foundDir, error) {
+	var found foundDir
+	var err error
+	if d.clean, d.brokerEpoch, err = takeCleanShutdown(m.cfg.FS, d.path); err != nil {
+		return found, err
+	}
+	read := func(name string) map[TopicPartition]int64 {
+		offsets, e := readOffsetCheckpoint(m.cfg.FS, d.path, name)
+		if corrupt := (*CorruptionError)(nil); errors.As(e, &corrupt) {
+			m.log.WithField("dir", d.path).Warnf("checkpoint is not used: %v", e)
+			return offsets
+		}
+		err = errors.Join(err, e)
+		return offsets
+	}
+	found.recoveryPoints, found.starts, found.highMarks = read(recoveryPointFile), read(startOffsetFile), read(highWatermarkFile)
+	if err != nil {
+		return found, err
+	}
+	entries, err := m.cfg.FS.ReadDir(d.path)
+	if err != nil {
+		return found, err
+	}
+	for _, e := range entries {
+		name := e.Name()
+		if !e.IsDir() || strings.HasPrefix(name, ".") || name == "lost+found" {
+			continue
+		}
+		tp, state, ok := parseDirName(name)
+		switch {
+		case !ok:
+			m.log.WithField("dir", d.path).Warnf("%s is no partition's directory and is left alone", name)
+		case state == deletedDir:
+			m.removeLater(&d.logDir, m.cfg.Default.FileDeleteDelayMs, []string{filepath.Join(d.path, name)})
+		case state == strayDir:
+			m.log.WithField("dir", d.path).Warnf("%s was set aside earlier and is kept", name)
+		default:
+			found.logs = append(found.logs, foundLog{tp, name, state == futureDir})
+		}
+	}
+	return found, nil
+}
+
+func (m *Manager) loadLog(d *managedDir, f foundLog, found foundDir) error {
+	if d.err() != nil {
+		return nil
+	}
+	l := newLog(m.env, &d.logDir, f.tp, filepath.Join(d.path, f.name), m.cfg.TopicConfig(f.tp.Topic))
+	l.future.Store(f.future)
+	err := l.load(checkpoints{
+		clean: d.clean, recoveryPoint: found.recoveryPoints[f.tp], start: found.starts[f.tp], highWatermark: found.highMarks[f.tp],
+	})
+	if corrupt := (*CorruptionError)(nil); errors.As(err, &corrupt) {
+		m.log.WithField("partition", f.tp.String()).Errorf("the log is out of use: %v", err)
+		l.corrupt.Store(corrupt)
+	} else if err != nil {
+		_ = d.fail(fmt.Errorf("load %s: %w", l.Dir(), err))
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	logs := m.mu.current
+	if f.future {
+		logs = m.mu.future
+	}
+	if other := logs[f.tp]; other != nil {
+		return fmt.Errorf("%s has two logs, %s and %s: a directory failed while its replica was moved; "+
+			"remove the one in the directory that failed", f.tp, other.Dir(), l.Dir())
+	}
+	logs[f.tp] = l
+	if high, ok := found.highMarks[f.tp]; ok && !f.future {
+		m.mu.highMarks[f.tp] = high
+	}
+	return nil
+}

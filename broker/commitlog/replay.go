@@ -1,0 +1,142 @@
+package commitlog
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+
+	"barnabas/broker/record"
+	"barnabas/broker/vfs"
+)
+
+// reloadProducersLocked sets the producer state to what it is at end, a shorter end than before: from the newest
+// snapshot that is left and a replay of what follows. The snapshots behind end describe records that are gone.
+func (l *Log) reloadProducersLocked(end int64) error {
+	keep := l.mu.snapshots[:0]
+	for _, o := range l.mu.snapshots {
+		if o > end {
+			if err := removeIfThere(l.env.fs, l.segmentPath(o, snapshotSuffix)); err != nil {
+				return err
+			}
+			continue
+		}
+		keep = append(keep, o)
+	}
+	l.mu.snapshots = keep
+	l.mu.unsynced = slices.DeleteFunc(l.mu.unsynced, func(o int64) bool { return o > end })
+	if len(l.mu.producers.byID) == 0 && l.mu.producers.end >= end {
+		l.mu.producers.end = end
+		return nil
+	}
+	return l.loadProducersLocked(end)
+}
+
+// loadProducersLocked builds the producer state at end from the newest good snapshot and a replay of what follows.
+func (l *Log) loadProducersLocked(end int64) error {
+	p := &l.mu.producers
+	p.load(nil, l.start.Load(), 0, 0)
+	for len(l.mu.snapshots) > 0 {
+		newest := l.mu.snapshots[len(l.mu.snapshots)-1]
+		list, err := readSnapshot(l.env.fs, l.Dir(), newest)
+		if err == nil {
+			p.load(list, newest, l.env.nowMs(), l.env.expirationMs)
+			break
+		}
+		if bad := (*CorruptionError)(nil); !errors.As(err, &bad) {
+			return err
+		}
+		l.env.log.WithField("partition", l.tp.String()).Warnf("producer snapshot is not used: %v", err)
+		if err := removeIfThere(l.env.fs, l.segmentPath(newest, snapshotSuffix)); err != nil {
+			return err
+		}
+		l.mu.snapshots = l.mu.snapshots[:len(l.mu.snapshots)-1]
+	}
+	if p.end < l.start.Load() {
+		p.end = l.start.Load()
+	}
+	return l.replayLocked(end)
+}
+
+// replayLocked takes the producer state from where it is to end.
+func (l *Log) replayLocked(end int64) error {
+	p := &l.mu.producers
+	if p.end >= end {
+		p.end = end
+		return nil
+	}
+	list := l.list()
+	for _, s := range list[floor(list, p.end):] {
+		if s.base >= end {
+			break
+		}
+		if err := l.replaySegment(s, p, end); err != nil {
+			return err
+		}
+	}
+	p.end = end
+	return nil
+}
+
+func (l *Log) replaySegment(s *segment, p *producers, end int64) error {
+	if s.size.Load() == 0 {
+		return nil
+	}
+	f, err := s.open()
+	if err != nil {
+		return err
+	}
+	defer s.file.release()
+	from, err := s.lookup(f, p.end)
+	if err != nil {
+		return err
+	}
+	sc := newScanner(f, from, s.size.Load(), walkWindow)
+	for {
+		e, pos, err := sc.next()
+		if err == io.EOF || err == nil && e.base >= end {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if e.last < p.end {
+			continue
+		}
+		if _, err := p.replay(sc, e, pos, s.base); err != nil {
+			return err
+		}
+	}
+}
+
+// replay applies one batch of the log to the state.
+func (p *producers) replay(sc *scanner, e entry, pos, base int64) ([]abortedTx, error) {
+	if e.header == nil || e.header.ProducerID() == record.NoProducerID {
+		p.end = e.last + 1
+		return nil, nil
+	}
+	whole := []byte(e.header)
+	if e.header.IsControl() {
+		var err error
+		if whole, err = sc.whole(pos, e.size); err != nil {
+			return nil, err
+		}
+	}
+	var c change
+	if err := p.plan(&c, record.Batch(whole), Position{e.base, base, pos}, Replication); err != nil {
+		return nil, corruptAt(sc.name, pos, "%v", err)
+	}
+	return p.apply(&c, e.last+1), nil
+}
+
+func removeIfThere(f vfs.FS, path string) error {
+	err := f.Remove(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("remove %s: %w", path, err)
+	}
+	return nil
+}

@@ -1,0 +1,215 @@
+package commitlog
+
+// Cutting a log: at its end (a follower that diverged), at its start (DeleteRecords, retention), or as a whole.
+//
+// Everything derived from the log is cut with it: indexes, epochs, producer state (from the newest snapshot that is left
+// and a replay of the rest), high watermark, recovery point. logStart <= high watermark <= end holds at every step (H09).
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+)
+
+// TruncateTo removes every batch that holds an offset at or above offset.
+func (l *Log) TruncateTo(offset int64) error {
+	if err := l.Err(); err != nil {
+		return err
+	}
+	if offset < 0 {
+		return fmt.Errorf("%w: cannot truncate %s to offset %d", kerr.OffsetOutOfRange, l.tp, offset)
+	}
+	l.mu.Lock()
+	err := l.truncateLocked(offset)
+	l.mu.Unlock()
+	if err != nil {
+		return l.parent.fail(err)
+	}
+	if err := l.flushEpochs(); err != nil {
+		return err
+	}
+	return l.syncTail()
+}
+
+func (l *Log) truncateLocked(offset int64) error {
+	if offset >= l.EndOffset() {
+		// There may be an entry at the end by a leader that has written nothing, which contradicts the next leader (H06).
+		l.epochs.set(l.epochs.load().cutEnd(l.EndOffset()))
+		return nil
+	}
+	list := l.list()
+	if offset < list[0].base {
+		return l.restartLocked(offset, offset)
+	}
+	keep := list[:floor(list, offset)+1]
+	last := keep[len(keep)-1]
+	f, err := last.open()
+	if err != nil {
+		return err
+	}
+	defer last.file.release()
+	first, pos, err := last.locate(f, offset, last.size.Load())
+	if err == io.EOF {
+		// A gap in the offsets ends the segment: nothing of it is cut, and the log ends where the next one began.
+		first, pos = entry{base: offset}, last.size.Load()
+	} else if err != nil {
+		return err
+	}
+	end := min(offset, max(first.base, last.base))
+	l.truncations.Add(1)
+	l.shrink(Position{end, last.base, pos})
+	if len(keep) < len(list) {
+		rest := list[len(keep):]
+		shorter := keep[:len(keep):len(keep)]
+		l.segments.Store(&shorter)
+		if err := l.discardLocked(rest); err != nil {
+			return err
+		}
+	}
+	if err := last.truncate(end, pos, l.env.nowMs()); err != nil {
+		return err
+	}
+	l.epochs.set(l.epochs.load().cutEnd(end))
+	if err := l.reloadProducersLocked(end); err != nil {
+		return err
+	}
+	l.updateUnstableLocked()
+	return nil
+}
+
+// shrink moves the end down and everything that must not lie behind it.
+func (l *Log) shrink(end Position) {
+	l.marks.Lock()
+	defer l.marks.Unlock()
+	if l.start.Load() > end.Offset {
+		l.start.Store(end.Offset)
+	}
+	if l.high.Load().Offset >= end.Offset {
+		l.high.Store(&end)
+	}
+	l.end.Store(&end)
+	l.cursor.Store(nil)
+	if l.RecoveryPoint() > end.Offset {
+		l.recoveryPoint.Store(end.Offset)
+	}
+}
+
+// syncTail makes a truncation durable, so that no power cut brings the cut records back.
+func (l *Log) syncTail() error {
+	l.flushing.Lock()
+	defer l.flushing.Unlock()
+	truncations := l.truncations.Load()
+	err := errors.Join(l.active().sync(), l.env.fs.SyncDir(l.Dir()))
+	if l.truncations.Load() != truncations && errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return l.parent.fail(err)
+}
+
+// TruncateFullyAndStartAt removes everything; the next record gets newOffset. The log begins at logStart, or at
+// newOffset when logStart is negative. It also mends a log that is out of use because its data is damaged: all of it is
+// to be fetched again.
+func (l *Log) TruncateFullyAndStartAt(newOffset int64, logStart int64) error {
+	damaged := l.corrupt.Load()
+	if err := l.Err(); err != nil && (damaged == nil || l.parent.err() != nil) {
+		return err
+	}
+	if logStart < 0 || logStart > newOffset {
+		logStart = newOffset
+	}
+	if newOffset < 0 {
+		return fmt.Errorf("%w: cannot start %s at offset %d", kerr.OffsetOutOfRange, l.tp, newOffset)
+	}
+	l.mu.Lock()
+	err := l.restartLocked(newOffset, logStart)
+	l.mu.Unlock()
+	if err != nil {
+		return l.parent.fail(err)
+	}
+	l.corrupt.CompareAndSwap(damaged, nil)
+	if err := l.flushEpochs(); err != nil {
+		return err
+	}
+	return l.syncTail()
+}
+
+// restartLocked empties the log and lets it go on at offset.
+func (l *Log) restartLocked(offset, start int64) error {
+	old := l.list()
+	l.truncations.Add(1)
+	for _, s := range old {
+		s.doom()
+	}
+	if err := l.removeNowLocked(old); err != nil {
+		return err
+	}
+	s, err := createSegment(&l.place, offset, l.env.nowMs())
+	if err != nil {
+		return err
+	}
+	c := l.Config()
+	s.jitter = jitter(l.tp, offset, &c)
+	l.newNames.Store(true)
+	list := []*segment{s}
+	end := Position{offset, offset, 0}
+	l.marks.Lock()
+	l.segments.Store(&list)
+	l.end.Store(&end)
+	l.start.Store(start)
+	l.high.Store(&end)
+	l.cursor.Store(nil)
+	l.recoveryPoint.Store(min(l.RecoveryPoint(), offset))
+	l.marks.Unlock()
+	l.epochs.set(nil, true)
+	l.mu.producers = producers{end: offset}
+	for _, o := range l.mu.snapshots {
+		if err := removeIfThere(l.env.fs, l.segmentPath(o, snapshotSuffix)); err != nil {
+			return err
+		}
+	}
+	l.mu.snapshots, l.mu.unsynced = nil, nil
+	l.updateUnstableLocked()
+	return nil
+}
+
+// AdvanceStartOffset moves the log's start forward. OFFSET_OUT_OF_RANGE beyond the high watermark; false when the
+// start is already there. Reason says who asked, for the broker's log.
+func (l *Log) AdvanceStartOffset(offset int64, reason string) (bool, error) {
+	if err := l.Err(); err != nil {
+		return false, err
+	}
+	l.mu.Lock()
+	moved, err := l.advanceStartLocked(offset)
+	l.mu.Unlock()
+	if moved {
+		l.env.log.WithField("partition", l.tp.String()).Debugf("log start offset is %d now: %s", offset, reason)
+	}
+	if err != nil {
+		return moved, err
+	}
+	return moved, l.flushEpochs()
+}
+
+func (l *Log) advanceStartLocked(offset int64) (bool, error) {
+	l.marks.Lock()
+	high := l.high.Load().Offset
+	if offset > high {
+		l.marks.Unlock()
+		return false, fmt.Errorf("%w: %s cannot start at offset %d, its high watermark is %d", kerr.OffsetOutOfRange, l.tp, offset, high)
+	}
+	if offset <= l.start.Load() {
+		l.marks.Unlock()
+		return false, nil
+	}
+	l.start.Store(offset)
+	l.marks.Unlock()
+	if l.RecoveryPoint() < offset {
+		l.recoveryPoint.Store(offset)
+	}
+	l.epochs.set(l.epochs.load().cutStart(offset))
+	l.updateUnstableLocked()
+	return true, nil
+}
