@@ -16,10 +16,10 @@ type sender interface {
 
 // copyUpTo is the size up to which a piece of a file is read into memory and sent together with the bytes around
 // it: below it, one more system call costs more than the copy.
-const copyUpTo = 32 << 10
+const copyUpTo = 64 << 10
 
 // maxScratch bounds the memory in which one send gathers small pieces of files.
-const maxScratch = 256 << 10
+const maxScratch = 64 << 10
 
 // copySender sends over any connection by way of memory.
 type copySender struct {
