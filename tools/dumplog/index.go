@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"sort"
+	"strings"
 
 	"barnabas/broker/record"
 )
@@ -95,6 +96,10 @@ func (d *dumper) offsetIndex(name string) error {
 		if offset == x.base && i > 0 {
 			return nil // zeros from here on
 		}
+		if position > s.size {
+			return &exception{"java.lang.IllegalArgumentException", fmt.Sprintf("Slice from position %d exceeds end position of FileRecords(size=%d, file=%s, start=0, end=%d)",
+				position, s.size, absolute(s.name), maxInt32)}
+		}
 		b, err := (&segment{f: s.f, name: s.name, size: min(s.size, position+d.maxMessageSize)}).at(position)
 		if err == io.EOF {
 			return &exception{"java.util.NoSuchElementException", fmt.Sprintf("no batch at position %d of %s", position, s.name)}
@@ -114,20 +119,28 @@ func (d *dumper) offsetIndex(name string) error {
 
 // sane makes the check that a broker makes when it starts. Its errors end the run, as in the original.
 func (d *dumper) sane(x *index, last int64) error {
-	class := "kafka.log.CorruptIndexException"
+	class, end := "kafka.log.CorruptIndexException", "."
 	if d.newer {
-		class = "org.apache.kafka.storage.internals.log.CorruptIndexException"
+		class, end = "org.apache.kafka.storage.internals.log.CorruptIndexException", ""
 	}
 	switch {
 	case last < x.base:
-		return &exception{class, fmt.Sprintf("Corrupt index found, index file (%s) has non-zero size but the last offset is %d which is less than the base offset %d",
-			absolute(x.name), last, x.base)}
+		return &exception{class, fmt.Sprintf("Corrupt %s found, index file (%s) has non-zero size but the last offset is %d which is less than the base offset %d%s",
+			x.kind(), absolute(x.name), last, x.base, end)}
 	case len(x.data)%x.width != 0:
-		return &exception{class, fmt.Sprintf("Index file %s is corrupt, found %d bytes which is neither positive nor a multiple of %d",
-			absolute(x.name), len(x.data), x.width)}
+		kind := x.kind()
+		return &exception{class, fmt.Sprintf("%s file %s is corrupt, found %d bytes which is neither positive nor a multiple of %d%s",
+			strings.ToUpper(kind[:1])+kind[1:], absolute(x.name), len(x.data), x.width, end)}
 	}
 	fmt.Fprintf(d.out, "%s passed sanity check.\n", x.name)
 	return nil
+}
+
+func (x *index) kind() string {
+	if x.width == timeEntrySize {
+		return "time index"
+	}
+	return "index"
 }
 
 func (d *dumper) timeIndex(name string) error {

@@ -60,10 +60,13 @@ func (s *segment) at(position int64) (batch, error) {
 	}
 	b := batch{position: position}
 	var err error
-	if magic, _ := record.PeekMagic(buf); magic < 2 {
+	switch magic, _ := record.PeekMagic(buf); {
+	case magic < 2:
 		b.old, _, err = record.NextMessage(buf)
-	} else {
-		b.v2, _, err = record.Next(buf)
+	case len(buf) < record.HeaderSize:
+		err = fmt.Errorf("a batch of %d bytes", len(buf))
+	default:
+		b.v2 = record.Batch(buf) // whatever the number of its format is: the reader shall see it
 	}
 	if err != nil {
 		return batch{}, corrupt("%s at position %d in file %s", err, position, s.name)

@@ -28,7 +28,8 @@ func (d *dumper) snapshot(name string) error {
 		return nil
 	}
 	be := binary.BigEndian
-	for p := data[snapshotHead:]; len(p) >= snapshotEntry; p = p[snapshotEntry:] {
+	count := int(be.Uint32(data[6:]))
+	for p := data[snapshotHead:]; count > 0; p, count = p[snapshotEntry:], count-1 {
 		var (
 			lastSequence = int32(be.Uint32(p[10:]))
 			lastOffset   = int64(be.Uint64(p[14:]))
@@ -57,17 +58,46 @@ func (d *dumper) snapshot(name string) error {
 	return nil
 }
 
+// field of a snapshot, with the name that it has in messages.
+type field struct {
+	name string
+	size int
+}
+
+var (
+	headFields  = []field{{"version", 2}, {"crc", 4}, {"producer_entries", 4}}
+	entryFields = []field{{"producer_id", 8}, {"epoch", 2}, {"last_sequence", 4}, {"last_offset", 8}, {"offset_delta", 4}, {"timestamp", 8},
+		{"coordinator_epoch", 4}, {"current_txn_first_offset", 8}}
+)
+
+// missing names the first of the fields that n bytes do not hold, "" if they hold all.
+func missing(fields []field, n int) string {
+	for _, f := range fields {
+		if n -= f.size; n < 0 {
+			return f.name
+		}
+	}
+	return ""
+}
+
+// snapshotFault says why data is no snapshot; "" if it is one.
 func snapshotFault(data []byte) string {
-	if len(data) < snapshotHead {
-		return "Snapshot failed schema validation: it ends inside its head"
+	const schema, underflow = "Snapshot failed schema validation: ", "Error reading field '%s': java.nio.BufferUnderflowException"
+	if name := missing(headFields, len(data)); name != "" {
+		return fmt.Sprintf(schema+underflow, name)
+	}
+	left := len(data) - snapshotHead
+	count := int64(int32(binary.BigEndian.Uint32(data[6:])))
+	switch {
+	case count < 0:
+		return fmt.Sprintf(schema+"Error reading field 'producer_entries': Array size %d cannot be negative", count)
+	case count > int64(left):
+		return fmt.Sprintf(schema+"Error reading field 'producer_entries': Error reading array of size %d, only %d bytes available", count, left)
+	case count*snapshotEntry > int64(left):
+		return fmt.Sprintf(schema+"Error reading field 'producer_entries': "+underflow, missing(entryFields, left%snapshotEntry))
 	}
 	if v := int16(binary.BigEndian.Uint16(data)); v != snapshotVersion {
 		return fmt.Sprintf("Snapshot contained an unknown file version %d", v)
-	}
-	count := int64(int32(binary.BigEndian.Uint32(data[6:])))
-	if count < 0 || count*snapshotEntry > int64(len(data)-snapshotHead) {
-		return fmt.Sprintf("Snapshot failed schema validation: Error reading field 'producer_entries': Error reading array of size %d, only %d bytes available",
-			count, len(data)-snapshotHead)
 	}
 	stored := binary.BigEndian.Uint32(data[2:])
 	if computed := crc32.Checksum(data[6:], crc32.MakeTable(crc32.Castagnoli)); stored != computed {

@@ -10,6 +10,9 @@ import (
 
 // transactions decodes a record of __transaction_state.
 func transactions(r logRecord) (p parsed, err error) {
+	if r.Key == nil {
+		return p, &exception{"java.lang.NullPointerException", fmt.Sprintf("record at offset %d has no key", r.Offset)}
+	}
 	if len(r.Key) < 2 {
 		return p, &exception{"java.nio.BufferUnderflowException", fmt.Sprintf("record at offset %d has a key of %d bytes", r.Offset, len(r.Key))}
 	}

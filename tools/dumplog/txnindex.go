@@ -15,10 +15,7 @@ func (d *dumper) abortedTransactions(name string) error {
 		return err
 	}
 	be := binary.BigEndian
-	for p := data; len(p) > 0; p = p[txnEntrySize:] {
-		if len(p) < txnEntrySize {
-			return &exception{"org.apache.kafka.common.KafkaException", fmt.Sprintf("%d bytes at the end of %s are no whole entry", len(p), name)}
-		}
+	for p := data; len(p) >= txnEntrySize; p = p[txnEntrySize:] { // half an entry at the end is passed over in silence, as in the original
 		fmt.Fprintf(d.out, "version: %d producerId: %d firstOffset: %d lastOffset: %d lastStableOffset: %d\n", int16(be.Uint16(p)),
 			int64(be.Uint64(p[2:])), int64(be.Uint64(p[10:])), int64(be.Uint64(p[18:])), int64(be.Uint64(p[26:])))
 	}
