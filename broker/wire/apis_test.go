@@ -39,8 +39,7 @@ func kafkaServes(t *testing.T) map[int16]API {
 }
 
 func TestTheTableServesTheRangesOfKafka(t *testing.T) {
-	// The first versions that carry record batches: older message formats are not served.
-	later := map[int16]int16{0: 3, 1: 4}
+	later := map[int16]int16{1: 4} // Fetch: the first version that carries record batches
 	kafka := kafkaServes(t)
 	previous := int16(-1)
 	for _, api := range APIs {
