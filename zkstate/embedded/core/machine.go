@@ -80,12 +80,12 @@ func New(opt Options, st State, now Now) (*Machine, error) {
 			m.nextID = s.ID + 1
 		}
 	}
-	m.adoptOrphans(now)
-	return m, nil
+	m.removeOrphans(now)
+	return m, m.Verify()
 }
 
-// adoptOrphans removes ephemerals whose session is not there, which only a damaged store can hold.
-func (m *Machine) adoptOrphans(now Now) {
+// removeOrphans removes ephemerals whose session is not there, which only a damaged store can hold.
+func (m *Machine) removeOrphans(now Now) {
 	for _, owner := range slices.Sorted(maps.Keys(m.tree.ephemerals)) {
 		if _, live := m.sessions[owner]; !live {
 			m.removeEphemerals(owner, now)

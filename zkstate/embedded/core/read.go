@@ -37,7 +37,7 @@ func (m *Machine) read(c *conn, h proto.Header, req proto.Request) {
 
 // readable finds a node that the client may see.
 func (m *Machine) readable(c *conn, path string, perm int32) (*node, proto.Code) {
-	n := m.tree.nodes[path]
+	n := m.tree.find(path)
 	if n == nil {
 		return nil, proto.NoNode
 	}

@@ -40,11 +40,16 @@ type node struct {
 	children map[string]struct{}
 }
 
+// stat is what clients see; that a node is a container or has a time to live they do not.
 func (n *node) stat() proto.Stat {
+	owner := n.meta.Owner
+	if !n.isEphemeral() {
+		owner = 0
+	}
 	return proto.Stat{
 		Czxid: n.meta.Czxid, Mzxid: n.meta.Mzxid, Pzxid: n.meta.Pzxid, Ctime: n.meta.Ctime, Mtime: n.meta.Mtime,
 		Version: n.meta.Version, Cversion: n.meta.Creates*2 - int32(len(n.children)), Aversion: n.meta.ACLVersion,
-		EphemeralOwner: n.meta.Owner, DataLength: int32(len(n.data)), NumChildren: int32(len(n.children)),
+		EphemeralOwner: owner, DataLength: int32(len(n.data)), NumChildren: int32(len(n.children)),
 	}
 }
 
@@ -115,6 +120,14 @@ func parentOf(path string) string {
 }
 
 func nameOf(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
+
+// find looks a node up for reading, where the empty path is another name of the root.
+func (t *tree) find(path string) *node {
+	if path == "" {
+		path = rootPath
+	}
+	return t.nodes[path]
+}
 
 // put adds a node below its parent, which must be there.
 func (t *tree) put(path string, n *node) {

@@ -139,7 +139,7 @@ func (m *Machine) trigger(e change) {
 func (m *Machine) setWatches(c *conn, r *proto.SetWatchesRequest) {
 	tell := func(event proto.EventType, path string) { m.send(c.id, proto.Notification(event, path)) }
 	for _, path := range r.Data {
-		switch n := m.tree.nodes[path]; {
+		switch n := m.tree.find(path); {
 		case n == nil:
 			tell(proto.NodeDeleted, path)
 		case n.meta.Mzxid > r.RelativeZxid:
@@ -149,14 +149,14 @@ func (m *Machine) setWatches(c *conn, r *proto.SetWatchesRequest) {
 		}
 	}
 	for _, path := range r.Exist {
-		if m.tree.nodes[path] != nil {
+		if m.tree.find(path) != nil {
 			tell(proto.NodeCreated, path)
 		} else {
 			m.data.add(path, c.id, watchOnce)
 		}
 	}
 	for _, path := range r.Child {
-		switch n := m.tree.nodes[path]; {
+		switch n := m.tree.find(path); {
 		case n == nil:
 			tell(proto.NodeDeleted, path)
 		case n.meta.Pzxid > r.RelativeZxid:

@@ -15,6 +15,9 @@ func isWrite(op proto.Op) bool {
 // write runs one write request as a transaction and answers it.
 func (m *Machine) write(now Now, c *conn, h proto.Header, req proto.Request) {
 	if req == nil {
+		if h.Op == proto.OpMulti { // it takes its zxid before it is read
+			m.begin(now, c)
+		}
 		m.reply(c, h.Xid, proto.MarshallingError, nil)
 		return
 	}

@@ -212,6 +212,9 @@ func decodeSimple(r *Reader, op Op) Request {
 	return nil
 }
 
+// maxCreateFlags is the highest mode of a create: sequential with a time to live.
+const maxCreateFlags = 6
+
 // decodeMulti reads (header, body)* and the end header. Which operations make sense inside is asked here, so that an alien
 // one is a malformed request, as it is for ZooKeeper.
 func decodeMulti(r *Reader, kind Op) Request {
@@ -231,7 +234,11 @@ func decodeMulti(r *Reader, kind Op) Request {
 		default:
 			return nil
 		}
-		m.Ops = append(m.Ops, MultiOp{Op: op, Body: decodeSimple(r, op)})
+		body := decodeSimple(r, op)
+		if c, ok := body.(*CreateRequest); ok && op != OpCreateTTL && (c.Flags < 0 || c.Flags > maxCreateFlags) {
+			return nil // by itself it is a bad argument, in a multi it spoils the whole
+		}
+		m.Ops = append(m.Ops, MultiOp{Op: op, Body: body})
 	}
 	return nil
 }

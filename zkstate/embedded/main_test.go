@@ -1,0 +1,16 @@
+package embedded_test
+
+import (
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(serveDirEnv); dir != "" {
+		serveForParent(dir)
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
