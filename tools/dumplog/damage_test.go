@@ -165,7 +165,7 @@ func TestBytesThatAreNoTextArePrintedAsJavaPrintsThem(t *testing.T) {
 	cases := map[string]string{
 		"plain": "plain", "é世😀": "é世😀",
 		"\xff": "\ufffd", "a\xe4\xb8": "a\ufffd", "\xe4\xb8z": "\ufffdz", "\xf0\x9f\x98": "\ufffd", "\xf0\x9f\x98\xf0": "\ufffd\ufffd",
-		"\xed\xa0\x80": "\ufffd\ufffd\ufffd", "\xc0\x80": "\ufffd\ufffd", "\xe0\x80\x80": "\ufffd\ufffd\ufffd", "\xf4\x90\x80\x80": "\ufffd\ufffd\ufffd\ufffd",
+		"\xed\xa0\x80": "\ufffd", "\xed\xa0A": "\ufffdA", "\xed\xa0": "\ufffd", "\xc0\x80": "\ufffd\ufffd", "\xe0\x80\x80": "\ufffd\ufffd\ufffd", "\xf4\x90\x80\x80": "\ufffd\ufffd\ufffd\ufffd",
 		"\x80\x80": "\ufffd\ufffd",
 	}
 	for in, want := range cases {

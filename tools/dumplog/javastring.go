@@ -23,7 +23,8 @@ func javaString(p []byte) string {
 	return s.String()
 }
 
-// brokenLength is the length of the longest start of p that could begin a character, at least 1.
+// brokenLength is the length of the longest start of p that could begin a character, at least 1. The three bytes of a
+// lone surrogate count as one broken character.
 func brokenLength(p []byte) int {
 	var need int
 	low, high := byte(0x80), byte(0xbf) // of the second byte
@@ -34,8 +35,6 @@ func brokenLength(p []byte) int {
 		need = 3
 		if c == 0xe0 {
 			low = 0xa0
-		} else if c == 0xed {
-			high = 0x9f
 		}
 	case c >= 0xf0 && c <= 0xf4:
 		need = 4
