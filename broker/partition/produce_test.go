@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kerr"
+
+	"barnabas/broker/record"
 )
 
 func TestProduceToASingleReplicaIsCommittedAtOnce(t *testing.T) {
@@ -145,6 +147,7 @@ func BenchmarkProduceSingleReplica(b *testing.B) {
 	b.SetBytes(int64(len(records)))
 	b.ReportAllocs()
 	for b.Loop() {
+		record.Batch(records).SetBaseOffset(0) // as it came from a client
 		w.m.Produce(req, done)
 	}
 }
