@@ -73,26 +73,29 @@ func TestBudgetForgetsThoseWhoGiveUp(t *testing.T) {
 
 func TestReadingPausesWhileMemoryIsShort(t *testing.T) {
 	cfg := testConfig()
-	cfg.QueuedMaxBytes = 100_000
+	cfg.QueuedMaxBytes = 10_000
 	held := make(chan *wire.Request, 10)
 	s := start(t, cfg, handler{handle: func(r *wire.Request) { held <- r }})
 	var clients []*client
 	for i := range 4 {
 		c := dial(t, s)
-		c.send(append([]byte{byte(i)}, make([]byte, 59_999)...))
+		c.send(append([]byte{byte(i)}, make([]byte, 5_999)...))
 		clients = append(clients, c)
+		if i < 2 { // the second on the overdraft
+			eventually(t, "it is read", func() bool { return len(held) == i+1 })
+		}
 	}
-	first, second := <-held, <-held // the second on the overdraft
+	first, second := <-held, <-held
 	eventually(t, "two wait", func() bool { return s.memory.queued() == 2 })
 	require.Empty(t, held)
-	require.EqualValues(t, 120_000, s.memory.held())
+	require.EqualValues(t, 12_000, s.memory.held())
 	for _, r := range []*wire.Request{first, second, nil, nil} {
 		if r == nil {
 			r = <-held
 		}
 		from := r.Frame[0]
 		echo(r)
-		require.Len(t, clients[from].receive(), 60_000)
+		require.Len(t, clients[from].receive(), 6_000)
 	}
 	eventually(t, "all is given back", func() bool { return s.memory.held() == 0 })
 }

@@ -13,10 +13,12 @@ import (
 
 const (
 	// A frame gets memory for its first piece at once, and for growth times what has arrived whenever that is
-	// full. So a client makes the server set aside at most 16 bytes for each that it sends, beyond 64 KiB, and no
-	// more than a sixteenth of a big frame is ever copied.
-	firstPiece = 64 << 10
+	// full. So a stranger makes the server set aside 16 bytes for each that it sends, beyond 4 KiB. The copies that
+	// growing costs are not paid twice: a connection whose frames have come in whole gets memory for as big a
+	// frame, up to maxTrust, at once.
+	firstPiece = 4 << 10
 	growth     = 16
+	maxTrust   = 4 << 20
 
 	// While clients wait for memory, a frame that takes longer than stallAfter has to come in at stallRate at least.
 	stallAfter = 10 * time.Second
@@ -29,6 +31,7 @@ type frameReader struct {
 	conn       *conn
 	buf        [1024]byte
 	start, end int // what is buffered and not consumed
+	trust      int // largest frame that has come in whole, at most maxTrust
 
 	// Of the frame being read, for the caretaker: when it began (Unix ns; 0: none is, or it waits for memory), and
 	// how many bytes have come.
@@ -56,6 +59,7 @@ func (r *frameReader) next() (*exchange, error) {
 		r.conn.server.memory.release(&x.claim)
 		return nil, err
 	}
+	r.trust = max(r.trust, min(int(size), maxTrust))
 	now := time.Now()
 	r.conn.wire.Touch(now)
 	x.Init(&r.conn.wire, frame, now, x)
@@ -64,7 +68,7 @@ func (r *frameReader) next() (*exchange, error) {
 
 // body reads the size bytes of a frame. After an error it gives the buffer that it used.
 func (r *frameReader) body(c *claim, size int) ([]byte, error) {
-	room := min(size, firstPiece)
+	room := min(size, max(firstPiece, r.trust))
 	if err := r.charge(c, room); err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ func TestFramesOfEverySizeArriveWhole(t *testing.T) {
 	c := dial(t, s)
 	for _, size := range []int{
 		0, 1, 3, 4, 1019, 1020, 1021, 1024, 1025, 4096, firstPiece - 1, firstPiece, firstPiece + 1,
-		1 << 20, firstPiece * growth, firstPiece*growth + 1, 20 << 20,
+		1 << 20, firstPiece * growth, firstPiece*growth + 1, 20 << 20, 1 << 20, 5 << 20,
 	} {
 		body := make([]byte, size)
 		for i := range body {
@@ -92,7 +92,7 @@ func TestAnnouncedBytesCostNothingUntilTheyCome(t *testing.T) {
 		return n == 100
 	})
 	runtime.ReadMemStats(&after)
-	require.Less(t, after.HeapAlloc-before.HeapAlloc, uint64(100*(firstPiece+64<<10)))
+	require.Less(t, after.HeapAlloc-before.HeapAlloc, uint64(100*(firstPiece+8<<10)))
 }
 
 func TestIdleConnectionsAreClosedAndWaitingOnesAreNot(t *testing.T) {
