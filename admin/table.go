@@ -64,7 +64,8 @@ type ConfigTable interface {
 	// retention.ms: Not a number of type LONG".
 	CheckTopic(name, value string) error
 	// CheckTopicTogether judges the whole configuration of a topic (keys that contradict each other), the broker's
-	// defaults included.
+	// defaults included. Its error has a code (INVALID_CONFIG) where Kafka gives the text alone, and none where Kafka
+	// names the resource before it.
 	CheckTopicTogether(configs map[string]string) error
 	// BrokerKey looks up a broker key, BrokerKeys lists them sorted by name; keys with a listener's prefix
 	// (listener.name.NAME.KEY) are looked up by their whole name.

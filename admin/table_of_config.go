@@ -1,7 +1,11 @@
 package admin
 
 import (
+	"errors"
 	"strconv"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kerr"
 
 	"barnabas/config"
 )
@@ -37,20 +41,29 @@ func (t configTable) CheckTopic(name, value string) error {
 	return config.Topic.Lookup(name).Check(value)
 }
 
-// CheckTopicTogether holds the one rule between keys of a topic that Kafka has beside tiered storage's: a record may not be held back from compaction for longer than it may
-// stay uncompacted.
+// CheckTopicTogether refuses a record held back from compaction for longer than it may stay uncompacted, and tiered
+// storage, which this broker does not have.
 func (t configTable) CheckTopicTogether(configs map[string]string) error {
-	value := func(name string) int64 {
-		text, ok := configs[name]
-		if !ok {
-			text, _ = t.static.TopicDefault(name)
+	text := func(name string) string {
+		if value, ok := configs[name]; ok {
+			return strings.TrimSpace(value)
 		}
-		n, _ := strconv.ParseInt(text, 10, 64)
+		value, _ := t.static.TopicDefault(name)
+		return value
+	}
+	number := func(name string) int64 {
+		n, _ := strconv.ParseInt(text(name), 10, 64)
 		return n
 	}
-	if low, high := value("min.compaction.lag.ms"), value("max.compaction.lag.ms"); low > high {
-		return &config.InvalidError{Name: "max.compaction.lag.ms", Value: strconv.FormatInt(high, 10),
-			Reason: "conflict with topic config setting min.compaction.lag.ms (" + strconv.FormatInt(low, 10) + ") > max.compaction.lag.ms (" + strconv.FormatInt(high, 10) + ")"}
+	if low, high := number("min.compaction.lag.ms"), number("max.compaction.lag.ms"); low > high {
+		return failed(kerr.InvalidConfig, "conflict topic config setting min.compaction.lag.ms (%d) > max.compaction.lag.ms (%d)", low, high)
+	}
+	on := func(name string) bool { return strings.EqualFold(text(name), "true") }
+	if on("remote.log.delete.on.disable") || on("remote.log.copy.disable") {
+		return failed(kerr.InvalidConfig, "It is invalid to set `remote.log.delete.on.disable` or `remote.log.copy.disable` under Zookeeper's mode.")
+	}
+	if on("remote.storage.enable") {
+		return errors.New("Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log storage.") //nolint:staticcheck // Kafka's words
 	}
 	return nil
 }

@@ -171,17 +171,17 @@ func (c *Client) EntityConfig(ctx context.Context, t EntityType, name string) (E
 	return config, r.Stat.Version, err
 }
 
-// SetEntityConfig replaces an entity's configuration and notifies the brokers.
-func (c *Client) SetEntityConfig(ctx context.Context, t EntityType, name string, config EntityConfig) error {
-	if err := c.PutEntityConfig(ctx, t, name, config); err != nil {
+// SetEntityConfig replaces an entity's configuration and notifies the brokers. earlier is EntityConfig.Encode's.
+func (c *Client) SetEntityConfig(ctx context.Context, t EntityType, name string, config EntityConfig, earlier ...string) error {
+	if err := c.PutEntityConfig(ctx, t, name, config, earlier...); err != nil {
 		return err
 	}
 	return c.NotifyConfigChange(ctx, ConfigChange{Type: t, Name: name})
 }
 
 // PutEntityConfig replaces an entity's configuration without telling anybody.
-func (c *Client) PutEntityConfig(ctx context.Context, t EntityType, name string, config EntityConfig) error {
-	path, data := EntityPath(t, name), config.Encode()
+func (c *Client) PutEntityConfig(ctx context.Context, t EntityType, name string, config EntityConfig, earlier ...string) error {
+	path, data := EntityPath(t, name), config.Encode(earlier...)
 	for {
 		_, err := c.One(ctx, Set(path, data, AnyVersion))
 		if errors.Is(err, ErrNoNode) {

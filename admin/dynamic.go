@@ -1,0 +1,109 @@
+package admin
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+)
+
+// Which broker settings may be changed while the broker runs (KIP-226): some for all brokers, some only for one at a
+// time, those of security only behind a listener's prefix, most not at all. Keys that nobody knows pass, since
+// they may be a plug-in's.
+
+// quotaKeys are broker keys that exist only as dynamic settings; no file has them.
+var quotaKeys = map[string]string{
+	"leader.replication.throttled.rate":              "Bytes per second that this broker sends, as leader, to the replicas listed in leader.replication.throttled.replicas.",
+	"follower.replication.throttled.rate":            "Bytes per second that this broker fetches, as follower, for the replicas listed in follower.replication.throttled.replicas.",
+	"replica.alter.log.dirs.io.max.bytes.per.second": "Bytes per second for moving replicas between this broker's log directories.",
+}
+
+const quotaDefault = "9223372036854775807"
+
+// brokerKey looks up a broker key, those included that exist only as dynamic settings.
+func (a *Admin) brokerKey(name string) (BrokerKey, bool) {
+	if doc, ok := quotaKeys[name]; ok {
+		def := quotaDefault
+		return BrokerKey{Name: name, Type: TypeLong, Default: &def, Mode: ClusterWide, Synonyms: []string{name}, Doc: doc}, true
+	}
+	return a.cfg.Table.BrokerKey(name)
+}
+
+// listenerKey takes a listener's prefix off a key.
+func listenerKey(name string) (base string, prefixed bool) {
+	rest, ok := strings.CutPrefix(name, "listener.name.")
+	if !ok {
+		return name, false
+	}
+	if _, base, ok = strings.Cut(rest, "."); !ok {
+		return name, false
+	}
+	return base, true
+}
+
+// clusterWideOnListeners are the only keys behind a listener's prefix that may be set for all brokers at once.
+var clusterWideOnListeners = []string{"max.connections", "max.connection.creation.rate", "num.network.threads"}
+
+// validateBroker judges a broker's whole dynamic configuration, or the default of all brokers.
+func (a *Admin) validateBroker(r Resource, configs map[string]string) error {
+	refuse := func(names []string, why string) error {
+		if len(names) == 0 {
+			return nil
+		}
+		return failed(kerr.InvalidRequest, "%s: %s", why, scalaSet(names))
+	}
+	var readOnly, bare, perBroker, passwords []string
+	names := keysInOrder(configs, nil)
+	for _, name := range names {
+		base, prefixed := listenerKey(name)
+		key, known := a.brokerKey(name)
+		switch {
+		case known && !prefixed && key.Mode == ReadOnly:
+			readOnly = append(readOnly, name)
+		case known && !prefixed && strings.HasPrefix(name, "ssl."):
+			bare = append(bare, name)
+		case known && !prefixed && key.Mode == PerBroker, prefixed && !slices.Contains(clusterWideOnListeners, base):
+			perBroker = append(perBroker, name)
+		}
+		if known && key.Type == TypePassword {
+			passwords = append(passwords, name)
+		}
+	}
+	if err := refuse(readOnly, "Cannot update these configs dynamically"); err != nil {
+		return err
+	}
+	if err := refuse(bare, "These security configs can be dynamically updated only per-listener using the listener prefix"); err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := a.checkBroker(name, configs[name]); err != nil {
+			return failed(kerr.InvalidRequest, "%s", err.Error())
+		}
+	}
+	if r.Name == "" {
+		if err := refuse(perBroker, "Cannot update these configs at default cluster level, broker id must be specified"); err != nil {
+			return err
+		}
+	}
+	if len(passwords) > 0 {
+		// Kafka stores passwords encrypted with password.encoder.secret. They are never stored in the clear.
+		return failed(kerr.InvalidConfig, "Invalid config value for resource %v: Password encoder secret not configured", r)
+	}
+	return nil
+}
+
+func (a *Admin) checkBroker(name, value string) error {
+	if _, ok := quotaKeys[name]; ok {
+		return checkAtLeastZero(name, value)
+	}
+	return a.cfg.Table.CheckBroker(name, value)
+}
+
+// scalaSet writes names as Scala prints a set.
+func scalaSet(names []string) string {
+	kind := "Set("
+	if len(names) > 4 {
+		kind = "HashSet("
+	}
+	return kind + strings.Join(names, ", ") + ")"
+}
