@@ -27,29 +27,31 @@ func TestAnswersKeepTheOrderOfRequestsHoweverTheyComplete(t *testing.T) {
 		arrived <- r
 	}})
 	c := dial(t, s)
+	done := make(chan struct{})
 	var completers sync.WaitGroup
 	defer completers.Wait()
-	defer func() { // not by closing: the race detector cannot see that the last request has been taken
-		for range 4 {
-			arrived <- nil
-		}
-	}()
+	defer close(done)
 	for range 4 {
 		completers.Go(func() {
-			var held []*wire.Request
-			for r := <-arrived; r != nil; r = <-arrived {
-				if held = append(held, r); len(held) == 3 {
-					rand.Shuffle(len(held), func(i, j int) { held[i], held[j] = held[j], held[i] })
-					for _, r := range held {
-						echo(r)
-					}
-					held = nil
+			for {
+				var held []*wire.Request
+				select {
+				case r := <-arrived:
+					held = append(held, r)
+				case <-done:
+					return
 				}
-				if len(arrived) == 0 {
-					for _, r := range held {
-						echo(r)
+				for more := true; more && len(held) < 5; {
+					select {
+					case r := <-arrived:
+						held = append(held, r)
+					default:
+						more = false
 					}
-					held = nil
+				}
+				rand.Shuffle(len(held), func(i, j int) { held[i], held[j] = held[j], held[i] })
+				for _, r := range held {
+					echo(r)
 				}
 			}
 		})
