@@ -36,6 +36,7 @@ func brokerCommand() *cli.Command {
 				return err
 			}
 			log := newLog()
+			logEffects(values, log)
 			node, err := startNode(values, log)
 			if err != nil {
 				return err

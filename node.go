@@ -35,7 +35,6 @@ const (
 
 // startNode starts a broker and returns when it is registered and serves requests.
 func startNode(v *config.Values, log *logrus.Entry) (*node, error) {
-	logEffects(v, log)
 	if v.String("zookeeper.connect") == "" {
 		return nil, errors.New("zookeeper.connect is not set: a broker needs ZooKeeper")
 	}

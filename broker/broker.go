@@ -83,7 +83,9 @@ func Open(ctx context.Context, v *config.Values, zk *zkstate.Client, log *logrus
 		_ = b.server.Close(ctx)
 		return nil, err
 	}
-	b.join()
+	if err := b.join(); err != nil {
+		return nil, errors.Join(err, b.logs.Close(), b.server.Close(ctx))
+	}
 	return b, nil
 }
 
@@ -202,7 +204,7 @@ func maxDecompressed(v *config.Values) int {
 }
 
 // join makes the parts that know each other.
-func (b *Broker) join() {
+func (b *Broker) join() error {
 	v := b.values
 	ibp := v.ProtocolVersion("inter.broker.protocol.version")
 	b.peers = newPeers(b.cluster, v.InterBrokerListener(), b.brokerID, v.Millis("request.timeout.ms"), b.log.WithField("part", "peer"))
@@ -211,7 +213,8 @@ func (b *Broker) join() {
 	} else {
 		b.isr = newISRByZooKeeper(b.zk, b.log.WithField("part", "isr"))
 	}
-	b.fetchers = fetcher.New(fetcher.Config{
+	var err error
+	b.fetchers, err = fetcher.New(fetcher.Config{
 		BrokerID:     b.brokerID,
 		BrokerEpoch:  b.BrokerEpoch,
 		IBP:          ibp.String(),
@@ -225,6 +228,9 @@ func (b *Broker) join() {
 		Log:          b.log.WithField("part", "fetcher"),
 		Now:          time.Now,
 	})
+	if err != nil {
+		return err
+	}
 	var selector partition.Selector
 	if v.String("replica.selector.class") == "org.apache.kafka.common.replica.RackAwareReplicaSelector" {
 		selector = partition.RackAware{}
@@ -232,16 +238,22 @@ func (b *Broker) join() {
 	b.replicas = partition.NewManager(partition.Config{
 		BrokerID:          b.brokerID,
 		ReplicaLagTimeMax: v.Millis("replica.lag.time.max.ms"),
-		TopicIDs:          ibp >= config.V2_8IV0,
 		InterBrokerV2:     ibp >= config.V3_0IV1,
 		Selector:          selector,
+		InMetadata:        b.inMetadata,
 		OnRoles:           b.rolesChanged,
+		FS:                vfs.OS,
 		Log:               b.log.WithField("part", "partition"),
 		Now:               time.Now,
 	}, b.logs, b.isr, b.fetchers)
 
 	b.live.apply = b.logs.UpdateTopicConfig
 	b.live.broker = func(*config.Values) {}
+	return nil
+}
+
+func (b *Broker) inMetadata(tp commitlog.TopicPartition) bool {
+	return b.cluster.Load().Partition(tp.Topic, tp.Partition) != nil
 }
 
 func (b *Broker) dialLeader(leader partition.Endpoint, _ int) fetcher.Transport {

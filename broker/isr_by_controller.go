@@ -175,7 +175,7 @@ func (c *isrByController) send(items []isrItem) error {
 	for _, t := range resp.Topics {
 		name := t.Topic
 		if resp.Version >= 2 {
-			name = names[t.TopicID]
+			name = names[t.TopidID] // the library's spelling
 		}
 		for _, p := range t.Partitions {
 			tp := commitlog.TopicPartition{Topic: name, Partition: p.Partition}

@@ -52,7 +52,7 @@ func ParseProtocolVersion(name string) (ProtocolVersion, error) {
 			return ProtocolVersion(i), nil
 		}
 	}
-	return 0, fmt.Errorf("Version %s is not a valid version", name) //nolint:staticcheck // Kafka's own words, shown to users
+	return 0, fmt.Errorf("Version %s is not a valid version", name)
 }
 
 func mustProtocolVersion(name string) ProtocolVersion {

@@ -258,7 +258,7 @@ func (r *lineReader) record(line string, number int) (*kgo.Record, error) {
 			for _, pair := range strings.Split(headers, r.headersSeparator) {
 				key, value, ok := strings.Cut(pair, r.headersKeyValue)
 				if !ok && !r.ignoreError {
-					return nil, fmt.Errorf("No header key separator found in pair '%s' on line number %d", pair, number) //nolint:staticcheck // Kafka's words
+					return nil, fmt.Errorf("No header key separator found in pair '%s' on line number %d", pair, number)
 				}
 				h := kgo.RecordHeader{Key: key, Value: []byte(value)}
 				if r.nullMarker != "" && value == r.nullMarker {
@@ -267,7 +267,7 @@ func (r *lineReader) record(line string, number int) (*kgo.Record, error) {
 				rec.Headers = append(rec.Headers, h)
 			}
 		case !r.ignoreError:
-			return nil, fmt.Errorf("No header delimiter found on line number %d: '%s'", number, line) //nolint:staticcheck // Kafka's words
+			return nil, fmt.Errorf("No header delimiter found on line number %d: '%s'", number, line)
 		}
 	}
 	if r.parseKey {
@@ -276,9 +276,9 @@ func (r *lineReader) record(line string, number int) (*kgo.Record, error) {
 		case ok:
 			rec.Key, rest = r.bytes(key), value
 		case !r.ignoreError && compat39():
-			return nil, fmt.Errorf("No key separator found on line number %d: '%s'", number, line) //nolint:staticcheck // Kafka's words
+			return nil, fmt.Errorf("No key separator found on line number %d: '%s'", number, line)
 		case !r.ignoreError:
-			return nil, fmt.Errorf("No key found on line %d: %s", number, line) //nolint:staticcheck // Kafka's words
+			return nil, fmt.Errorf("No key found on line %d: %s", number, line)
 		}
 	}
 	rec.Value = r.bytes(rest)

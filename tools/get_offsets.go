@@ -214,7 +214,7 @@ func getOffsets(f face, set *options.Set) error {
 		return err
 	}
 	if len(asked) == 0 {
-		return errors.New("Could not match any topic-partitions with the specified filters") //nolint:staticcheck // Kafka's words
+		return errors.New("Could not match any topic-partitions with the specified filters")
 	}
 	return printOffsets(f, client, asked, at)
 }

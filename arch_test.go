@@ -1,0 +1,148 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// The house's arrows: what each package may import of this module. A package that is not here fails the test, so that a new one gets its place on purpose.
+var mayImport = map[string][]string{
+	"config":           {},
+	"zkstate":          {},
+	"zkstate/embedded": {"zkstate/embedded/..."},
+	"zkstate/zktest":   {"zkstate/embedded", "zkstate/embedded/...", "integration/lane"},
+	"admin":            {"zkstate", "config"},
+
+	"broker/vfs":       {},
+	"broker/record":    {},
+	"broker/purgatory": {},
+	"broker/metadata":  {},
+	"broker/wire":      {"broker/vfs"}, // for FileRange, the one type that crosses from log to network
+	"broker/peer":      {"broker/wire"},
+	"broker/netserver": {"broker/wire", "broker/vfs"},
+	"broker/commitlog": {"broker/record", "broker/vfs"},
+	"broker/partition": {"broker/record", "broker/commitlog", "broker/purgatory", "broker/vfs"},
+	"broker/fetcher":   {"broker/wire", "broker/record", "broker/peer", "broker/partition", "broker/commitlog", "broker/vfs"},
+	"broker/api":       {"broker/wire", "broker/record", "broker/metadata", "broker/partition", "broker/commitlog", "broker/vfs", "admin"},
+	"broker":           {"broker/...", "zkstate", "config", "admin"},
+
+	"controller": {"zkstate", "config", "admin", "broker/wire", "broker/peer"},
+
+	"tools":         {"broker/wire", "broker/record", "zkstate", "config", "admin", "tools/..."},
+	"tools/options": {},
+	"tools/dumplog": {"broker/vfs", "broker/record", "broker/commitlog", "tools/options"},
+	"tools/zkshell": {"tools/options"},
+
+	"integration/...": {"..."},
+	".":               {"..."},
+}
+
+// Packages outside of this module that have one importer, and why.
+var oneDoor = map[string]struct {
+	doors  []string
+	reason string
+}{
+	"github.com/go-zookeeper/zk": {[]string{"zkstate", "tools/zkshell"}, "zkstate is the only door to ZooKeeper; the shell shows znodes as they are"},
+	"go.etcd.io/bbolt":           {[]string{"zkstate/embedded"}, "only the embedded ZooKeeper keeps a database"},
+	"net/http":                   {[]string{"."}, "the broker speaks Kafka's protocol"},
+}
+
+type listed struct {
+	ImportPath string
+	Imports    []string
+}
+
+func packages(t *testing.T) []listed {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", "./...").Output()
+	require.NoError(t, err)
+	var all []listed
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p listed
+		err := dec.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		require.NoError(t, err)
+		all = append(all, p)
+	}
+}
+
+const module = "barnabas"
+
+func room(importPath string) (string, bool) {
+	if importPath == module {
+		return ".", true
+	}
+	return strings.CutPrefix(importPath, module+"/")
+}
+
+func matches(pattern, room string) bool {
+	if pattern == "..." {
+		return true
+	}
+	if prefix, ok := strings.CutSuffix(pattern, "/..."); ok {
+		return strings.HasPrefix(room, prefix+"/")
+	}
+	return pattern == room
+}
+
+// allowed returns the arrows of a room; the most particular pattern counts.
+func allowed(name string) ([]string, bool) {
+	best, found := "", false
+	for pattern := range mayImport {
+		if matches(pattern, name) && len(pattern) >= len(best) {
+			best, found = pattern, true
+		}
+	}
+	return mayImport[best], found
+}
+
+func TestArrowsPointOneWay(t *testing.T) {
+	seen := 0
+	for _, p := range packages(t) {
+		name, ok := room(p.ImportPath)
+		require.True(t, ok, p.ImportPath)
+		seen++
+		arrows, known := allowed(name)
+		if !known {
+			if strings.HasPrefix(name, "zkstate/embedded/") {
+				arrows = []string{"zkstate/embedded/..."}
+			} else {
+				t.Errorf("package %s has no place in the table of arrows", name)
+				continue
+			}
+		}
+		for _, imported := range p.Imports {
+			target, ours := room(imported)
+			if ours && !slices.ContainsFunc(arrows, func(a string) bool { return matches(a, target) }) {
+				t.Errorf("%s imports %s, which its place in the house does not allow", name, target)
+			}
+		}
+	}
+	assert.Greater(t, seen, 20)
+}
+
+func TestSomeLibrariesHaveOneDoor(t *testing.T) {
+	for _, p := range packages(t) {
+		name, _ := room(p.ImportPath)
+		if strings.HasPrefix(name, "integration/") || name == "zkstate/zktest" {
+			continue
+		}
+		for library, door := range oneDoor {
+			if !slices.Contains(p.Imports, library) {
+				continue
+			}
+			isDoor := slices.ContainsFunc(door.doors, func(d string) bool { return name == d || strings.HasPrefix(name, d+"/") && d == "zkstate/embedded" })
+			assert.True(t, isDoor, "%s imports %s: %s", name, library, door.reason)
+		}
+	}
+}

@@ -1,0 +1,212 @@
+// Package cluster runs Barnabas as processes for black-box tests: a ZooKeeper, and brokers that can be killed, stopped and started again.
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+const (
+	startTimeout = 30 * time.Second
+	stopTimeout  = 30 * time.Second
+)
+
+var build struct {
+	sync.Once
+	path string
+	err  error
+}
+
+// Binary builds the program once for the test process and returns its path.
+func Binary(t testing.TB) string {
+	t.Helper()
+	build.Do(func() {
+		root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
+		if err != nil {
+			build.err = err
+			return
+		}
+		dir, err := os.MkdirTemp("", "barnabas-bin-")
+		if err != nil {
+			build.err = err
+			return
+		}
+		build.path = filepath.Join(dir, "barnabas")
+		cmd := exec.Command("go", "build", "-o", build.path, ".")
+		cmd.Dir = strings.TrimSpace(string(root))
+		if out, err := cmd.CombinedOutput(); err != nil {
+			build.err = fmt.Errorf("%w: %s", err, out)
+		}
+	})
+	require.NoError(t, build.err)
+	return build.path
+}
+
+// Port returns a port of 127.0.0.1 that is free now.
+func Port(t testing.TB) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// Broker is one broker process of a cluster.
+type Broker struct {
+	ID       int
+	Addr     string // host:port
+	Dir      string // log.dirs
+	settings map[string]string
+	binary   string
+	logFile  string
+
+	cmd  *exec.Cmd
+	gone chan struct{} // closed when the process has ended
+}
+
+// Cluster is some brokers on one ZooKeeper.
+type Cluster struct {
+	ZooKeeper string
+	Brokers   []*Broker
+}
+
+// Start starts n brokers with ids from 1 on a ZooKeeper that is there already; settings are keys of server.properties for all of them. They are stopped when the test ends, and the
+// ends of their logs are printed when it failed.
+func Start(t testing.TB, zookeeper string, n int, settings map[string]string) *Cluster {
+	t.Helper()
+	c := &Cluster{ZooKeeper: zookeeper}
+	for id := 1; id <= n; id++ {
+		dir := t.TempDir()
+		b := &Broker{ID: id, Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(Port(t))), Dir: filepath.Join(dir, "logs"), binary: Binary(t), logFile: filepath.Join(dir, "broker.log")}
+		b.settings = map[string]string{
+			"broker.id": strconv.Itoa(id), "listeners": "PLAINTEXT://" + b.Addr, "log.dirs": b.Dir, "zookeeper.connect": zookeeper,
+			"zookeeper.session.timeout.ms": "6000", "default.replication.factor": strconv.Itoa(min(n, 3)), "offsets.topic.replication.factor": strconv.Itoa(min(n, 3)),
+		}
+		for name, value := range settings {
+			b.settings[name] = value
+		}
+		c.Brokers = append(c.Brokers, b)
+		b.Start(t)
+		t.Cleanup(func() {
+			b.Kill(t)
+			if t.Failed() {
+				t.Logf("end of the log of broker %d:\n%s", b.ID, b.LogTail(4000))
+			}
+		})
+	}
+	for _, b := range c.Brokers {
+		b.WaitReady(t)
+	}
+	return c
+}
+
+// Bootstrap lists the brokers' addresses.
+func (c *Cluster) Bootstrap() string { return strings.Join(c.Seeds(), ",") }
+
+// Seeds lists the brokers' addresses.
+func (c *Cluster) Seeds() []string {
+	var all []string
+	for _, b := range c.Brokers {
+		all = append(all, b.Addr)
+	}
+	return all
+}
+
+// Start starts the process without waiting for it to be ready.
+func (b *Broker) Start(t testing.TB) {
+	t.Helper()
+	args := []string{"broker"}
+	for name, value := range b.settings {
+		args = append(args, "--override", name+"="+value)
+	}
+	out, err := os.OpenFile(b.logFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	require.NoError(t, err)
+	defer out.Close()
+	b.cmd = exec.Command(b.binary, args...)
+	b.cmd.Stdout, b.cmd.Stderr = out, out
+	b.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	require.NoError(t, b.cmd.Start())
+	gone := make(chan struct{})
+	b.gone = gone
+	go func(cmd *exec.Cmd) {
+		_ = cmd.Wait()
+		close(gone)
+	}(b.cmd)
+}
+
+// WaitReady waits until the broker answers, is registered, and knows a controller.
+func (b *Broker) WaitReady(t testing.TB) {
+	t.Helper()
+	client, err := kgo.NewClient(kgo.SeedBrokers(b.Addr), kgo.RetryTimeout(time.Second), kgo.MetadataMinAge(10*time.Millisecond))
+	require.NoError(t, err)
+	defer client.Close()
+	deadline := time.Now().Add(startTimeout)
+	for {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		req := kmsg.NewPtrMetadataRequest()
+		req.Topics = []kmsg.MetadataRequestTopic{}
+		resp, err := req.RequestWith(ctx, client)
+		cancel()
+		if err == nil && resp.ControllerID >= 0 {
+			for _, known := range resp.Brokers {
+				if int(known.NodeID) == b.ID {
+					return
+				}
+			}
+		}
+		select {
+		case <-b.gone:
+			t.Fatalf("broker %d ended while starting:\n%s", b.ID, b.LogTail(4000))
+		case <-time.After(20 * time.Millisecond):
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("broker %d is not ready after %s (last error %v):\n%s", b.ID, startTimeout, err, b.LogTail(4000))
+		}
+	}
+}
+
+// Kill ends the process as a crash would (SIGKILL), if it runs.
+func (b *Broker) Kill(t testing.TB) {
+	t.Helper()
+	_ = b.cmd.Process.Kill()
+	<-b.gone
+}
+
+// Stop ends the process cleanly.
+func (b *Broker) Stop(t testing.TB) {
+	t.Helper()
+	require.NoError(t, b.cmd.Process.Signal(syscall.SIGTERM))
+	select {
+	case <-b.gone:
+	case <-time.After(stopTimeout):
+		t.Fatalf("broker %d did not stop:\n%s", b.ID, b.LogTail(4000))
+	}
+}
+
+// Pause and Resume stop the process in its tracks and let it go on (SIGSTOP, SIGCONT).
+func (b *Broker) Pause(t testing.TB)  { require.NoError(t, b.cmd.Process.Signal(syscall.SIGSTOP)) }
+func (b *Broker) Resume(t testing.TB) { require.NoError(t, b.cmd.Process.Signal(syscall.SIGCONT)) }
+
+// PID is the process's id.
+func (b *Broker) PID() int { return b.cmd.Process.Pid }
+
+// LogTail is the end of the process's output.
+func (b *Broker) LogTail(n int) string {
+	data, _ := os.ReadFile(b.logFile)
+	return string(bytes.TrimSpace(data[max(0, len(data)-n):]))
+}
