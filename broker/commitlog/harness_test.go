@@ -46,15 +46,27 @@ func smallConfig() Config {
 
 func openManager(t testing.TB, fs vfs.FS, c Config, clk *clock, dirs ...string) *opened {
 	t.Helper()
-	m, err := Open(ManagerConfig{
-		Dirs: dirs, FS: fs, Default: c, Now: clk.now, Log: quiet(),
-		RetentionCheck: time.Hour, CheckpointInterval: time.Hour, HighWatermarkInterval: time.Hour,
-		StartOffsetCheckpointInterval: time.Hour, ProducerIDCheck: time.Hour,
-	})
+	return openWith(t, ManagerConfig{Dirs: dirs, FS: fs, Default: c}, clk)
+}
+
+// openWith opens a manager whose clockwork stands still: tests call what it would do.
+func openWith(t testing.TB, cfg ManagerConfig, clk *clock) *opened {
+	t.Helper()
+	m, err := Open(still(cfg, clk))
 	require.NoError(t, err)
 	o := &opened{m, t, clk}
 	t.Cleanup(func() { _ = o.Close() })
 	return o
+}
+
+func still(cfg ManagerConfig, clk *clock) ManagerConfig {
+	cfg.Now, cfg.Log = clk.now, quiet()
+	cfg.RetentionCheck, cfg.CheckpointInterval, cfg.HighWatermarkInterval = time.Hour, time.Hour, time.Hour
+	cfg.StartOffsetCheckpointInterval, cfg.ProducerIDCheck = time.Hour, time.Hour
+	if cfg.ProducerIDExpiration == 0 {
+		cfg.ProducerIDExpiration = 100 * 365 * 24 * time.Hour
+	}
+	return cfg
 }
 
 var tp0 = TopicPartition{"topic", 0}

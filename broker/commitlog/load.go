@@ -312,6 +312,7 @@ func (l *Log) recover(first int, c checkpoints, epochs epochList, fresh bool) er
 	if c.clean {
 		from = list[first].base // its end is damaged: believe nothing of this segment
 	}
+	asRead := epochs
 	if !fresh {
 		epochs, _ = epochs.cutEnd(max(from, list[first].base))
 	}
@@ -351,7 +352,9 @@ func (l *Log) recover(first int, c checkpoints, epochs epochList, fresh bool) er
 			break
 		}
 	}
+	kept, _ := asRead.cutEnd(l.EndOffset())
 	l.epochs.set(epochs, true)
+	l.epochs.dirty.Store(fresh || !slices.Equal(kept, epochs))
 	l.recoveryPoint.Store(min(c.recoveryPoint, l.EndOffset()))
 	l.recovered.EndOffset = l.EndOffset()
 	if l.recovered.LostCommitted() {
@@ -465,8 +468,7 @@ func (l *Log) settle(c checkpoints) error {
 		l.recovered.EndOffset = c.start
 	}
 	end, start := l.EndOffset(), l.StartOffset()
-	l.epochs.set(l.epochs.load().cutEnd(end))
-	l.epochs.set(l.epochs.load().cutStart(start))
+	l.trimEpochs(start, end)
 	high := min(max(c.highWatermark, start), end)
 	h := offsetOnly(high)
 	if high == end {
@@ -477,10 +479,16 @@ func (l *Log) settle(c checkpoints) error {
 		return err
 	}
 	l.updateUnstableLocked()
-	if err := l.epochs.flush(l.env.fs, l.Dir()); err != nil {
-		return err
-	}
-	return nil
+	return l.epochs.flush(l.env.fs, l.Dir())
+}
+
+// trimEpochs drops what the log does not hold. That alone is not worth a write of the file: the next start does it again,
+// and a broker with thousands of empty partitions would write thousands of files.
+func (l *Log) trimEpochs(start, end int64) {
+	dirty := l.epochs.dirty.Load()
+	l.epochs.set(l.epochs.load().cutEnd(end))
+	l.epochs.set(l.epochs.load().cutStart(start))
+	l.epochs.dirty.Store(dirty)
 }
 
 // settleProducers loads the producer state at the end. A log that was closed cleanly and has no snapshot was written by

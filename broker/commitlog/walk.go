@@ -45,7 +45,6 @@ type segmentWalk struct {
 	producers producers
 	aborted   []abortedTx
 	epochs    epochList
-	changed   bool
 	bad       *CorruptionError
 	damage    damage
 	pos       int64 // behind the last good batch
@@ -102,9 +101,7 @@ func (w *segmentWalk) take(sc *scanner, e entry, pos, base int64) error {
 	w.order.step(e)
 	w.index.add(e, pos)
 	if latest, ok := w.epochs.latest(); e.epoch >= 0 && (!ok || e.epoch > latest) {
-		var changed bool
-		w.epochs, changed = w.epochs.assign(e.epoch, e.base)
-		w.changed = w.changed || changed
+		w.epochs, _ = w.epochs.assign(e.epoch, e.base)
 	}
 	return nil
 }
