@@ -102,7 +102,9 @@ func (s *side) body(op proto.Op, req proto.Request, r *proto.Reader) string {
 	case proto.OpGetData:
 		return fmt.Sprintf("%q", r.Buffer()) + s.stat(r.Stat())
 	case proto.OpGetACL:
-		return fmt.Sprint(r.ACLs()) + s.stat(r.Stat())
+		acls := r.ACLs() // the order of a client's own identities is that of a hash set there
+		slices.SortFunc(acls, func(a, b proto.ACL) int { return strings.Compare(a.ID, b.ID) })
+		return fmt.Sprint(acls) + s.stat(r.Stat())
 	case proto.OpGetChildren, proto.OpGetEphemerals:
 		return fmt.Sprint(sorted(r.Strings()))
 	case proto.OpGetChildren2:
