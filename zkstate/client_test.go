@@ -15,8 +15,8 @@ import (
 	. "barnabas/zkstate"
 )
 
-func TestOperationsAreAnsweredEachByItselfInTheOrderGiven(t *testing.T) {
-	c, ctx := connect(t, server(t), nil), within(t, 20*time.Second)
+func operationsAreAnsweredEachByItselfInTheOrderGiven(t *testing.T, addr string) {
+	c, ctx := connect(t, addr, nil), within(t, 20*time.Second)
 	rs, err := c.Do(ctx, []Op{
 		Create("/a", []byte("1")), Create("/a/b", nil), Get("/a"), Get("/a/b"), Children("/a"), Exists("/missing"),
 		Set("/a", []byte("2"), 0), Set("/a", []byte("3"), 0), CreateSequential("/a/n-", nil), CreateEphemeral("/a/e", nil),
@@ -37,8 +37,7 @@ func TestOperationsAreAnsweredEachByItselfInTheOrderGiven(t *testing.T) {
 	assert.Equal(t, []ACL{{Perms: PermAll, Scheme: "world", ID: "anyone"}}, rs[15].ACL)
 }
 
-func TestTheChrootIsMadeWhenItIsMissing(t *testing.T) {
-	addr := server(t)
+func theChrootIsMadeWhenItIsMissing(t *testing.T, addr string) {
 	c := connect(t, addr, func(c *Config) { c.Servers = addr + chroot(t) + "/deep/er" })
 	_, err := c.One(within(t, 10*time.Second), Create("/x", nil))
 	require.NoError(t, err)
@@ -47,8 +46,8 @@ func TestTheChrootIsMadeWhenItIsMissing(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestAMultiHappensWholeOrNotAtAll(t *testing.T) {
-	c, ctx := connect(t, server(t), nil), within(t, 20*time.Second)
+func aMultiHappensWholeOrNotAtAll(t *testing.T, addr string) {
+	c, ctx := connect(t, addr, nil), within(t, 20*time.Second)
 	rs, err := c.Multi(ctx, []Op{Create("/a", nil), CreateSequential("/a/n-", []byte("x")), Set("/a", []byte("y"), 0), Check("/a", 1)})
 	require.NoError(t, err)
 	assert.Equal(t, "/a/n-0000000000", rs[1].Path)
@@ -61,8 +60,8 @@ func TestAMultiHappensWholeOrNotAtAll(t *testing.T) {
 	assert.ErrorIs(t, err, ErrNoNode)
 }
 
-func TestThousandsOfOperationsArePipelinedAndThoseOnOneNodeKeepTheirOrder(t *testing.T) {
-	c, ctx := connect(t, server(t), func(c *Config) { c.MaxInFlight = 64 }), within(t, 60*time.Second)
+func thousandsOfOperationsArePipelinedAndThoseOnOneNodeKeepTheirOrder(t *testing.T, addr string) {
+	c, ctx := connect(t, addr, func(c *Config) { c.MaxInFlight = 64 }), within(t, 60*time.Second)
 	ops := []Op{Create("/p", nil)}
 	for i := range 500 {
 		ops = append(ops, Create(fmt.Sprintf("/p/%d", i), nil))
@@ -82,24 +81,24 @@ func TestThousandsOfOperationsArePipelinedAndThoseOnOneNodeKeepTheirOrder(t *tes
 	assert.Equal(t, []byte{2}, r.Data)
 }
 
-func TestAnOperationTooLargeForAServerIsNotSent(t *testing.T) {
-	c, ctx := connect(t, server(t), nil), within(t, 10*time.Second)
+func anOperationTooLargeForAServerIsNotSent(t *testing.T, addr string) {
+	c, ctx := connect(t, addr, nil), within(t, 10*time.Second)
 	_, err := c.One(ctx, Create("/big", make([]byte, 2<<20)))
 	require.ErrorIs(t, err, ErrTooLarge)
 	_, err = c.One(ctx, Create("/nearly", make([]byte, 1<<20-4096)))
 	require.NoError(t, err)
 }
 
-func TestBadPathsAreRefusedWithoutAskingTheServer(t *testing.T) {
-	c, ctx := connect(t, server(t), nil), within(t, 10*time.Second)
+func badPathsAreRefusedWithoutAskingTheServer(t *testing.T, addr string) {
+	c, ctx := connect(t, addr, nil), within(t, 10*time.Second)
 	for _, p := range []string{"", "a", "/a/", "//", "/a/../b", "/\x00"} {
 		_, err := c.One(ctx, Get(p))
 		assert.ErrorIs(t, err, ErrBadArguments, p)
 	}
 }
 
-func TestAWatchFiresOnceForEveryChangeThatIsReadAgain(t *testing.T) {
-	c, ctx := connect(t, server(t), nil), within(t, 20*time.Second)
+func aWatchFiresOnceForEveryChangeThatIsReadAgain(t *testing.T, addr string) {
+	c, ctx := connect(t, addr, nil), within(t, 20*time.Second)
 	events := c.Subscribe()
 	_, err := c.One(ctx, Exists("/w").Watched())
 	require.ErrorIs(t, err, ErrNoNode)
@@ -116,8 +115,7 @@ func TestAWatchFiresOnceForEveryChangeThatIsReadAgain(t *testing.T) {
 	assert.Equal(t, map[EventKind]string{NodeDataChanged: "/w", NodeChildrenChanged: "/w"}, seen)
 }
 
-func TestASessionOutlivesABrokenConnectionWithItsNodesAndWatches(t *testing.T) {
-	addr := server(t)
+func aSessionOutlivesABrokenConnectionWithItsNodesAndWatches(t *testing.T, addr string) {
 	p := newProxy(t, addr)
 	c, ctx := connect(t, p.addr(), nil), within(t, 30*time.Second)
 	other := connect(t, addr, nil)
@@ -139,8 +137,8 @@ func TestASessionOutlivesABrokenConnectionWithItsNodesAndWatches(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestOperationsOfAnExpiredSessionNeverRunInTheNext(t *testing.T) {
-	p := newProxy(t, server(t))
+func operationsOfAnExpiredSessionNeverRunInTheNext(t *testing.T, addr string) {
+	p := newProxy(t, addr)
 	c, ctx := connect(t, p.addr(), func(c *Config) { c.SessionTimeout = 400 * time.Millisecond }), within(t, 30*time.Second)
 	_, err := c.One(ctx, CreateEphemeral("/e", nil))
 	require.NoError(t, err)
@@ -159,7 +157,7 @@ func TestOperationsOfAnExpiredSessionNeverRunInTheNext(t *testing.T) {
 		}()
 	}
 	expect(t, events, SessionLapsed)
-	waitFor(t, func() bool { return !sessionAlive(t, server(t), chroot(t)+"/e") })
+	waitFor(t, func() bool { return !sessionAlive(t, addr, chroot(t)+"/e") })
 	p.heal()
 	expect(t, events, SessionExpired)
 	started := expect(t, events, SessionStarted)
@@ -199,8 +197,7 @@ func contains(s, part string) bool {
 	return false
 }
 
-func TestAWriteWhoseAnswerIsLostIsReportedAsUnknown(t *testing.T) {
-	addr := server(t)
+func aWriteWhoseAnswerIsLostIsReportedAsUnknown(t *testing.T, addr string) {
 	p := newProxy(t, addr)
 	c, ctx := connect(t, p.addr(), nil), within(t, 30*time.Second)
 	p.mute()
@@ -218,8 +215,8 @@ func TestAWriteWhoseAnswerIsLostIsReportedAsUnknown(t *testing.T) {
 	require.NoError(t, err, "reads are repeated by themselves")
 }
 
-func TestOperationsWaitForAServerThatIsAway(t *testing.T) {
-	p := newProxy(t, server(t))
+func operationsWaitForAServerThatIsAway(t *testing.T, addr string) {
+	p := newProxy(t, addr)
 	c := connect(t, p.addr(), func(c *Config) { c.SessionTimeout = 20 * time.Second })
 	events := c.Subscribe()
 	p.refuse()
@@ -251,7 +248,7 @@ func TestConnectFailsInTimeWhenNobodyIsThere(t *testing.T) {
 	assert.Less(t, time.Since(began), 5*time.Second)
 }
 
-func TestAnotherServerIsTriedWhenTheFirstHangsOrSpeaksSomethingElse(t *testing.T) {
+func anotherServerIsTriedWhenTheFirstHangsOrSpeaksSomethingElse(t *testing.T, addr string) {
 	for name, behave := range map[string]func(net.Conn){
 		"hangs":           func(net.Conn) {},
 		"something else":  func(c net.Conn) { _, _ = c.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n")) },
@@ -259,7 +256,7 @@ func TestAnotherServerIsTriedWhenTheFirstHangsOrSpeaksSomethingElse(t *testing.T
 		"half a greeting": func(c net.Conn) { _, _ = c.Write([]byte{0, 0}) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			good := server(t)
+			good := addr
 			l, err := net.Listen("tcp", "127.0.0.1:0")
 			require.NoError(t, err)
 			var wg sync.WaitGroup
@@ -284,8 +281,7 @@ func TestAnotherServerIsTriedWhenTheFirstHangsOrSpeaksSomethingElse(t *testing.T
 	}
 }
 
-func TestCloseEndsTheSessionAtOnceAndEverythingThatWaits(t *testing.T) {
-	addr := server(t)
+func closeEndsTheSessionAtOnceAndEverythingThatWaits(t *testing.T, addr string) {
 	p := newProxy(t, addr)
 	c, err := Connect(Config{Servers: p.addr() + chroot(t), SessionTimeout: 30 * time.Second, Log: quiet()})
 	require.NoError(t, err)
@@ -305,8 +301,8 @@ func TestCloseEndsTheSessionAtOnceAndEverythingThatWaits(t *testing.T) {
 	assert.False(t, open)
 }
 
-func TestCloseDoesNotWaitForAServerThatIsAway(t *testing.T) {
-	p := newProxy(t, server(t))
+func closeDoesNotWaitForAServerThatIsAway(t *testing.T, addr string) {
+	p := newProxy(t, addr)
 	c, err := Connect(Config{Servers: p.addr() + chroot(t), SessionTimeout: 30 * time.Second, Log: quiet()})
 	require.NoError(t, err)
 	events := c.Subscribe()
@@ -323,8 +319,7 @@ func TestCloseDoesNotWaitForAServerThatIsAway(t *testing.T) {
 	assert.True(t, errors.Is(<-done, ErrClosed))
 }
 
-func TestWithSecureACLsOnlyTheCreatorMayWriteAndSecretsAreHidden(t *testing.T) {
-	addr := server(t)
+func withSecureACLsOnlyTheCreatorMayWriteAndSecretsAreHidden(t *testing.T, addr string) {
 	ctx := within(t, 20*time.Second)
 	secure := connect(t, addr, func(c *Config) { c.SecureACLs = true; c.Auth = []Auth{{"digest", "broker:secret"}} })
 	require.NoError(t, secure.MakePersistentPaths(ctx))
@@ -339,8 +334,8 @@ func TestWithSecureACLsOnlyTheCreatorMayWriteAndSecretsAreHidden(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestCredentialsHoldAfterAReconnectionAndInTheNextSession(t *testing.T) {
-	p := newProxy(t, server(t))
+func credentialsHoldAfterAReconnectionAndInTheNextSession(t *testing.T, addr string) {
+	p := newProxy(t, addr)
 	ctx := within(t, 30*time.Second)
 	c := connect(t, p.addr(), func(c *Config) {
 		c.SessionTimeout = 400 * time.Millisecond

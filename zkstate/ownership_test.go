@@ -25,8 +25,8 @@ func loseAnswer(t *testing.T, p *proxy, happened func() bool, f func()) {
 	<-done
 }
 
-func TestRegistrationAnswersTheBrokerEpoch(t *testing.T) {
-	c, ctx := connect(t, server(t), nil), within(t, 20*time.Second)
+func registrationAnswersTheBrokerEpoch(t *testing.T, addr string) {
+	c, ctx := connect(t, addr, nil), within(t, 20*time.Second)
 	require.NoError(t, c.MakePersistentPaths(ctx))
 	stat, err := c.RegisterEphemeral(ctx, BrokerIDPath(1), []byte("one"))
 	require.NoError(t, err)
@@ -37,8 +37,7 @@ func TestRegistrationAnswersTheBrokerEpoch(t *testing.T) {
 	assert.Equal(t, stat.Czxid, again.Czxid, "our own node is no obstacle")
 }
 
-func TestRegistrationWhoseAnswerWasLostSucceeds(t *testing.T) {
-	addr := server(t)
+func registrationWhoseAnswerWasLostSucceeds(t *testing.T, addr string) {
 	p := newProxy(t, addr)
 	c, other, ctx := connect(t, p.addr(), nil), connect(t, addr, nil), within(t, 30*time.Second)
 	require.NoError(t, other.MakePersistentPaths(ctx))
@@ -52,8 +51,7 @@ func TestRegistrationWhoseAnswerWasLostSucceeds(t *testing.T) {
 	assert.Equal(t, id, stat.EphemeralOwner)
 }
 
-func TestTheNodeOfAnotherLiveSessionIsNotTakenAndTheErrorNamesIt(t *testing.T) {
-	addr := server(t)
+func theNodeOfAnotherLiveSessionIsNotTakenAndTheErrorNamesIt(t *testing.T, addr string) {
 	ctx := within(t, 40*time.Second)
 	one := connect(t, addr, nil)
 	require.NoError(t, one.MakePersistentPaths(ctx))
@@ -70,8 +68,7 @@ func TestTheNodeOfAnotherLiveSessionIsNotTakenAndTheErrorNamesIt(t *testing.T) {
 	assert.Equal(t, "one", string(r.Data))
 }
 
-func TestTheNodeOfADeadSessionIsWaitedOut(t *testing.T) {
-	addr := server(t)
+func theNodeOfADeadSessionIsWaitedOut(t *testing.T, addr string) {
 	ctx := within(t, 40*time.Second)
 	p := newProxy(t, addr)
 	killed := connect(t, p.addr(), func(c *Config) { c.SessionTimeout = time.Second })
@@ -86,8 +83,8 @@ func TestTheNodeOfADeadSessionIsWaitedOut(t *testing.T) {
 	assert.Equal(t, id, stat.EphemeralOwner)
 }
 
-func TestAPersistentNodeInTheWayIsAnErrorAtOnce(t *testing.T) {
-	c, ctx := connect(t, server(t), nil), within(t, 20*time.Second)
+func aPersistentNodeInTheWayIsAnErrorAtOnce(t *testing.T, addr string) {
+	c, ctx := connect(t, addr, nil), within(t, 20*time.Second)
 	require.NoError(t, c.CreateRecursive(ctx, BrokerIDPath(1), []byte("x")))
 	_, err := c.RegisterEphemeral(ctx, BrokerIDPath(1), nil)
 	var held *HeldError
@@ -95,8 +92,7 @@ func TestAPersistentNodeInTheWayIsAnErrorAtOnce(t *testing.T) {
 	assert.Zero(t, held.Owner)
 }
 
-func TestElectionsCountUpAndTheLoserLearnsWhoWon(t *testing.T) {
-	addr := server(t)
+func electionsCountUpAndTheLoserLearnsWhoWon(t *testing.T, addr string) {
 	ctx := within(t, 30*time.Second)
 	one, two := connect(t, addr, nil), connect(t, addr, nil)
 	e, err := one.Elect(ctx, 1, 1000)
@@ -117,8 +113,7 @@ func TestElectionsCountUpAndTheLoserLearnsWhoWon(t *testing.T) {
 	assert.Equal(t, Election{Won: true, ControllerID: 2, Epoch: 2, EpochVersion: 2, Generation: 1}, e)
 }
 
-func TestH24AnElectionWhoseAnswerWasLostIsReadBack(t *testing.T) {
-	addr := server(t)
+func h24AnElectionWhoseAnswerWasLostIsReadBack(t *testing.T, addr string) {
 	p := newProxy(t, addr)
 	c, other, ctx := connect(t, p.addr(), nil), connect(t, addr, nil), within(t, 30*time.Second)
 	_, err := other.One(ctx, Create(ControllerEpochPath, EncodeControllerEpoch(7)))
@@ -143,8 +138,7 @@ func TestH24AnElectionWhoseAnswerWasLostIsReadBack(t *testing.T) {
 	assert.Equal(t, e.EpochVersion, r.Stat.Version)
 }
 
-func TestOfManyCandidatesExactlyOneWinsEachEpoch(t *testing.T) {
-	addr := server(t)
+func ofManyCandidatesExactlyOneWinsEachEpoch(t *testing.T, addr string) {
 	ctx := within(t, 60*time.Second)
 	clients := make([]*Client, 5)
 	for i := range clients {
@@ -181,8 +175,7 @@ func TestOfManyCandidatesExactlyOneWinsEachEpoch(t *testing.T) {
 	assert.Len(t, epochs, 5)
 }
 
-func TestH23ADeposedControllerCanChangeNothing(t *testing.T) {
-	addr := server(t)
+func h23ADeposedControllerCanChangeNothing(t *testing.T, addr string) {
 	ctx := within(t, 30*time.Second)
 	one, two := connect(t, addr, nil), connect(t, addr, nil)
 	e, err := one.Elect(ctx, 1, 1)
@@ -215,8 +208,7 @@ func TestH23ADeposedControllerCanChangeNothing(t *testing.T) {
 	assert.ErrorIs(t, err, ErrSessionExpired, "a fence belongs to one session")
 }
 
-func TestH52BlocksOfProducerIDsAreDisjointWhateverIsLost(t *testing.T) {
-	addr := server(t)
+func h52BlocksOfProducerIDsAreDisjointWhateverIsLost(t *testing.T, addr string) {
 	ctx := within(t, 60*time.Second)
 	p := newProxy(t, addr)
 	setup := connect(t, addr, nil)
@@ -269,16 +261,16 @@ func TestH52BlocksOfProducerIDsAreDisjointWhateverIsLost(t *testing.T) {
 	assert.GreaterOrEqual(t, last.Last, int64(99_999))
 }
 
-func TestProducerIDsEndWithAnErrorInsteadOfWrappingAround(t *testing.T) {
-	c, ctx := connect(t, server(t), nil), within(t, 20*time.Second)
+func producerIDsEndWithAnErrorInsteadOfWrappingAround(t *testing.T, addr string) {
+	c, ctx := connect(t, addr, nil), within(t, 20*time.Second)
 	_, err := c.One(ctx, Create(ProducerIDBlockPath, ProducerIDBlock{Broker: 1, First: 1, Last: 1<<63 - 1000}.Encode()))
 	require.NoError(t, err)
 	_, err = c.AllocateProducerIDs(ctx, 1)
 	require.ErrorIs(t, err, ErrProducerIDsExhausted)
 }
 
-func TestABrokerMakesTheDirectoriesOfAFreshTree(t *testing.T) {
-	c, ctx := connect(t, server(t), nil), within(t, 20*time.Second)
+func aBrokerMakesTheDirectoriesOfAFreshTree(t *testing.T, addr string) {
+	c, ctx := connect(t, addr, nil), within(t, 20*time.Second)
 	require.NoError(t, c.MakePersistentPaths(ctx))
 	require.NoError(t, c.MakePersistentPaths(ctx), "twice is no error")
 	id, err := c.ClusterID(ctx, "PjVw6mQiSvSXLd7Vbyj7bA")
@@ -300,8 +292,8 @@ func TestABrokerMakesTheDirectoriesOfAFreshTree(t *testing.T) {
 	assert.Equal(t, int32(1), n)
 }
 
-func TestAConfigurationIsWrittenBeforeItsNotification(t *testing.T) {
-	c, ctx := connect(t, server(t), nil), within(t, 20*time.Second)
+func aConfigurationIsWrittenBeforeItsNotification(t *testing.T, addr string) {
+	c, ctx := connect(t, addr, nil), within(t, 20*time.Second)
 	require.NoError(t, c.MakePersistentPaths(ctx))
 	name := UserClientEntity(SanitizeName("al ice"), SanitizeName("app*"))
 	require.NoError(t, c.SetEntityConfig(ctx, UserEntity, name, EntityConfig{"producer_byte_rate": "10"}))
@@ -317,8 +309,8 @@ func TestAConfigurationIsWrittenBeforeItsNotification(t *testing.T) {
 	assert.Equal(t, int32(1), version)
 }
 
-func TestATreeIsDeletedFromBelow(t *testing.T) {
-	c, ctx := connect(t, server(t), nil), within(t, 20*time.Second)
+func aTreeIsDeletedFromBelow(t *testing.T, addr string) {
+	c, ctx := connect(t, addr, nil), within(t, 20*time.Second)
 	for _, p := range []string{"/t/partitions/0/state", "/t/partitions/1/state", "/u"} {
 		require.NoError(t, c.CreateRecursive(ctx, p, nil))
 	}

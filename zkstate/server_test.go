@@ -2,12 +2,8 @@ package zkstate_test
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"net"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -16,57 +12,54 @@ import (
 	"github.com/sirupsen/logrus"
 	"github.com/stretchr/testify/require"
 
-	"barnabas/integration/lane"
 	. "barnabas/zkstate"
+	"barnabas/zkstate/zktest"
 )
 
-// One Apache ZooKeeper serves all tests, each under a chroot of its own. Its ticks are short, so that a session can
-// expire within a test.
-var apache struct {
-	sync.Once
-	addr string
-	stop func()
+// Every behaviour is shown by the embedded server and by Apache's; each has a chroot of its own there. Ticks are short, so
+// that a session can expire within a test.
+func TestAgainstAServer(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, srv zktest.Server) {
+		for _, b := range behaviours {
+			t.Run(b.name, func(t *testing.T) { b.show(t, srv.Addr()) })
+		}
+	})
 }
 
-func server(t *testing.T) string {
-	t.Helper()
-	java, lib := lane.Java(t), lane.KafkaJars(t, "3.9.1")
-	apache.Do(func() { apache.addr, apache.stop = startApache(t, java, lib) })
-	require.NotEmpty(t, apache.addr, "Apache ZooKeeper did not start")
-	return apache.addr
-}
-
-func startApache(t *testing.T, java, lib string) (addr string, stop func()) {
-	dir, err := os.MkdirTemp("", "zkstate-")
-	require.NoError(t, err)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	addr = l.Addr().String()
-	require.NoError(t, l.Close())
-	_, port, _ := net.SplitHostPort(addr)
-	conf := filepath.Join(dir, "zoo.cfg")
-	require.NoError(t, os.WriteFile(conf, []byte(fmt.Sprintf("tickTime=100\ndataDir=%s\nclientPort=%s\nclientPortAddress=127.0.0.1\nadmin.enableServer=false\nmaxClientCnxns=0\n4lw.commands.whitelist=*\n", dir, port)), 0o600))
-	cmd := exec.Command(java, "-Xmx128m", "-XX:TieredStopAtLevel=1", "-cp", lib+"/*", "org.apache.zookeeper.server.quorum.QuorumPeerMain", conf)
-	require.NoError(t, cmd.Start())
-	exited := make(chan struct{})
-	go func() { _ = cmd.Wait(); close(exited) }()
-	stop = func() {
-		_ = cmd.Process.Kill()
-		<-exited
-		_ = os.RemoveAll(dir)
-	}
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
-		if answer, err := fourLetters(addr, "ruok"); err == nil && answer == "imok" {
-			return addr, stop
-		}
-		select {
-		case <-exited:
-			return "", nil
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
-	stop()
-	return "", nil
+var behaviours = []struct {
+	name string
+	show func(t *testing.T, addr string)
+}{
+	{"OperationsAreAnsweredEachByItselfInTheOrderGiven", operationsAreAnsweredEachByItselfInTheOrderGiven},
+	{"TheChrootIsMadeWhenItIsMissing", theChrootIsMadeWhenItIsMissing},
+	{"AMultiHappensWholeOrNotAtAll", aMultiHappensWholeOrNotAtAll},
+	{"ThousandsOfOperationsArePipelinedAndThoseOnOneNodeKeepTheirOrder", thousandsOfOperationsArePipelinedAndThoseOnOneNodeKeepTheirOrder},
+	{"AnOperationTooLargeForAServerIsNotSent", anOperationTooLargeForAServerIsNotSent},
+	{"BadPathsAreRefusedWithoutAskingTheServer", badPathsAreRefusedWithoutAskingTheServer},
+	{"AWatchFiresOnceForEveryChangeThatIsReadAgain", aWatchFiresOnceForEveryChangeThatIsReadAgain},
+	{"ASessionOutlivesABrokenConnectionWithItsNodesAndWatches", aSessionOutlivesABrokenConnectionWithItsNodesAndWatches},
+	{"OperationsOfAnExpiredSessionNeverRunInTheNext", operationsOfAnExpiredSessionNeverRunInTheNext},
+	{"AWriteWhoseAnswerIsLostIsReportedAsUnknown", aWriteWhoseAnswerIsLostIsReportedAsUnknown},
+	{"OperationsWaitForAServerThatIsAway", operationsWaitForAServerThatIsAway},
+	{"AnotherServerIsTriedWhenTheFirstHangsOrSpeaksSomethingElse", anotherServerIsTriedWhenTheFirstHangsOrSpeaksSomethingElse},
+	{"CloseEndsTheSessionAtOnceAndEverythingThatWaits", closeEndsTheSessionAtOnceAndEverythingThatWaits},
+	{"CloseDoesNotWaitForAServerThatIsAway", closeDoesNotWaitForAServerThatIsAway},
+	{"WithSecureACLsOnlyTheCreatorMayWriteAndSecretsAreHidden", withSecureACLsOnlyTheCreatorMayWriteAndSecretsAreHidden},
+	{"CredentialsHoldAfterAReconnectionAndInTheNextSession", credentialsHoldAfterAReconnectionAndInTheNextSession},
+	{"RegistrationAnswersTheBrokerEpoch", registrationAnswersTheBrokerEpoch},
+	{"RegistrationWhoseAnswerWasLostSucceeds", registrationWhoseAnswerWasLostSucceeds},
+	{"TheNodeOfAnotherLiveSessionIsNotTakenAndTheErrorNamesIt", theNodeOfAnotherLiveSessionIsNotTakenAndTheErrorNamesIt},
+	{"TheNodeOfADeadSessionIsWaitedOut", theNodeOfADeadSessionIsWaitedOut},
+	{"APersistentNodeInTheWayIsAnErrorAtOnce", aPersistentNodeInTheWayIsAnErrorAtOnce},
+	{"ElectionsCountUpAndTheLoserLearnsWhoWon", electionsCountUpAndTheLoserLearnsWhoWon},
+	{"H24AnElectionWhoseAnswerWasLostIsReadBack", h24AnElectionWhoseAnswerWasLostIsReadBack},
+	{"OfManyCandidatesExactlyOneWinsEachEpoch", ofManyCandidatesExactlyOneWinsEachEpoch},
+	{"H23ADeposedControllerCanChangeNothing", h23ADeposedControllerCanChangeNothing},
+	{"H52BlocksOfProducerIDsAreDisjointWhateverIsLost", h52BlocksOfProducerIDsAreDisjointWhateverIsLost},
+	{"ProducerIDsEndWithAnErrorInsteadOfWrappingAround", producerIDsEndWithAnErrorInsteadOfWrappingAround},
+	{"ABrokerMakesTheDirectoriesOfAFreshTree", aBrokerMakesTheDirectoriesOfAFreshTree},
+	{"AConfigurationIsWrittenBeforeItsNotification", aConfigurationIsWrittenBeforeItsNotification},
+	{"ATreeIsDeletedFromBelow", aTreeIsDeletedFromBelow},
 }
 
 func fourLetters(addr, word string) (string, error) {
