@@ -11,12 +11,13 @@ import (
 	"barnabas/broker/commitlog"
 	"barnabas/broker/metadata"
 	"barnabas/broker/partition"
-	"barnabas/broker/record"
 	"barnabas/broker/wire"
 )
 
-// Produce, key 0, versions 3 to 11.
+// Produce, key 0, versions 0 to 11.
 //
+//	1  throttle time
+//	2  time of the append
 //	3  transactional id; records are batches of format 2, one per partition
 //	4  KAFKA_STORAGE_ERROR may be answered
 //	5  log start offset in the answer
@@ -29,8 +30,9 @@ import (
 // With acks=0 nothing is answered, whatever happens; if something failed the
 // connection is closed, which is the only sign such a client can see.
 //
-// Not honoured: versions 0 to 2, which carry the message sets of before
-// Kafka 0.11.
+// Not honoured: the message sets of before Kafka 0.11 in versions 0 to 2, which
+// are refused with UNSUPPORTED_FOR_MESSAGE_FORMAT. The versions are served
+// because librdkafka takes a broker without them for one without compression.
 func (d *Dispatcher) produce(c *call, req *kmsg.ProduceRequest) {
 	op := &produceCall{d: d, call: c, version: req.Version, acks: req.Acks}
 	op.request.Acks = req.Acks
@@ -39,11 +41,10 @@ func (d *Dispatcher) produce(c *call, req *kmsg.ProduceRequest) {
 	op.request.Version = req.Version
 	op.request.Origin = commitlog.Client
 	op.request.Partitions = producePartitions(req)
-	if req.TransactionID == nil && hasTransactionalRecords(op.request.Partitions) {
-		op.refuse(kerr.TransactionalIDAuthorizationFailed)
+	if err := op.check(); err != nil {
+		op.refuse(err)
 		return
 	}
-	op.check()
 	if op.accepted == 0 {
 		op.done(op.refused())
 		return
@@ -120,35 +121,36 @@ func inOrder(parts []partition.ProducePartition) bool {
 	return true
 }
 
-func hasTransactionalRecords(parts []partition.ProducePartition) bool {
-	for i := range parts {
-		if b, _, err := record.Next(parts[i].Records); err == nil && b.IsTransactional() {
-			return true
-		}
-	}
-	return false
-}
-
 // check presets the errors of partitions whose records do not get as far as the
 // log. Partitions that are in the metadata but not here are left to the
-// replicas to refuse.
-func (op *produceCall) check() {
+// replicas to refuse. Its own error is one of the whole request: damage that
+// can be seen from outside, and records that claim to be of a transaction
+// where the request names none.
+func (op *produceCall) check() error {
 	snapshot := op.d.deps.Metadata.Load()
 	internalAllowed := op.clientID() == adminClientID || !validAcks(op.acks)
 	for i := range op.request.Partitions {
 		p := &op.request.Partitions[i]
+		seen, err := look(p.Records)
+		if err != nil {
+			return err
+		}
+		if seen.transactional && op.request.TransactionalID == nil {
+			return kerr.TransactionalIDAuthorizationFailed
+		}
 		switch {
 		case snapshot.Partition(p.Topic, p.Partition) == nil:
 			p.Err = kerr.UnknownTopicOrPartition
 		case isInternal(p.Topic) && !internalAllowed:
 			p.Err = kerr.InvalidTopicException
 		default:
-			p.Err = checkRecords(op.version, p.Records)
+			p.Err = seen.allowed(op.version)
 		}
 		if p.Err == nil {
 			op.accepted++
 		}
 	}
+	return nil
 }
 
 // adminClientID is the client id under which Kafka's own tools may write to
@@ -156,29 +158,6 @@ func (op *produceCall) check() {
 const adminClientID = "__admin_client"
 
 func validAcks(acks int16) bool { return acks >= -1 && acks <= 1 }
-
-// checkRecords holds the records of one partition to what the version allows:
-// one batch, of format 2, in a codec that the version knows.
-func checkRecords(version int16, records []byte) error {
-	magic, found := record.PeekMagic(records)
-	if !found {
-		return kerr.InvalidRecord
-	}
-	if magic != 2 {
-		return kerr.InvalidRecord
-	}
-	batch, rest, err := record.Next(records)
-	if err != nil {
-		return kerr.CorruptMessage
-	}
-	if version < 7 && batch.Codec() == record.Zstd {
-		return kerr.UnsupportedCompressionType
-	}
-	if len(rest) > 0 {
-		return kerr.InvalidRecord
-	}
-	return nil
-}
 
 func (op *produceCall) refused() []partition.ProduceResult {
 	results := make([]partition.ProduceResult, len(op.request.Partitions))
@@ -189,12 +168,23 @@ func (op *produceCall) refused() []partition.ProduceResult {
 	return results
 }
 
-// refuse answers every partition with err.
+// refuse answers every partition with err and its message.
 func (op *produceCall) refuse(err error) {
 	for i := range op.request.Partitions {
 		op.request.Partitions[i].Err = err
 	}
-	op.done(op.refused())
+	results := op.refused()
+	for i := range results {
+		results[i].ErrorMessage = refusalText(err)
+	}
+	op.done(results)
+}
+
+func refusalText(err error) string {
+	if _, message := code(err); message != nil {
+		return *message
+	}
+	return err.(*kerr.Error).Description
 }
 
 func failedProduce(topic string, id int32, err error) partition.ProduceResult {
@@ -269,7 +259,7 @@ func (l leaders) has(id int32) bool {
 	return false
 }
 
-// produceEncoder writes a produce response of versions 3 to 11 without the
+// produceEncoder writes a produce response of versions 0 to 11 without the
 // tree of structures in between: it is one answer per request of the hottest
 // path. A test holds it against kmsg's encoding.
 type produceEncoder struct {
@@ -291,7 +281,9 @@ func (e *produceEncoder) encode(correlationID int32, results []partition.Produce
 		e.topic(results[i : i+n])
 		i += n
 	}
-	e.int32(0) // throttle time
+	if e.version >= 1 {
+		e.int32(0) // throttle time
+	}
 	if e.flexible {
 		e.tagLeaders()
 	}
@@ -333,7 +325,9 @@ func (e *produceEncoder) partition(r *partition.ProduceResult) {
 	e.int32(r.Partition)
 	e.dst = binary.BigEndian.AppendUint16(e.dst, uint16(errorCode))
 	e.int64(r.BaseOffset)
-	e.int64(r.LogAppendTime)
+	if e.version >= 2 {
+		e.int64(r.LogAppendTime)
+	}
 	if e.version >= 5 {
 		e.int64(r.LogStartOffset)
 	}

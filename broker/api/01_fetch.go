@@ -193,6 +193,7 @@ func failedFetch(ask *partition.FetchPartition, err error) partition.FetchResult
 		HighWatermark: partition.None, LastStableOffset: partition.None, LogStartOffset: partition.None,
 		PreferredReadReplica: partition.None, DivergingEpoch: partition.None, DivergingEndOffset: partition.None,
 		LeaderID: partition.None, LeaderEpoch: partition.None,
+		Aborted: []commitlog.AbortedTxn{}, // empty, not null, as Kafka's is here
 	}
 }
 

@@ -90,7 +90,7 @@ func (d *Dispatcher) listOffset(req *kmsg.ListOffsetsRequest, topic string, ask 
 	if req.Version < 4 {
 		epoch = partition.None
 	}
-	ts, offset, leaderEpoch, err := d.deps.Replicas.ListOffset(topic, ask.Partition, ask.Timestamp, req.IsolationLevel == 1, req.ReplicaID, epoch, req.Version)
+	ts, offset, leaderEpoch, err := d.deps.Replicas.ListOffset(topic, ask.Partition, ask.Timestamp, req.IsolationLevel == 1, req.ReplicaID, epoch, max(req.Version, 1))
 	if err != nil {
 		err = placed(snapshot, topic, ask.Partition, err)
 		to := failedOffset(ask.Partition, err)

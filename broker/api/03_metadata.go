@@ -29,7 +29,7 @@ import (
 // All addresses are those of the listener that the request came in by; brokers
 // without it are left out. Authorized operations are always all of them.
 func (d *Dispatcher) metadata(c *call, req *kmsg.MetadataRequest) {
-	if req.Version < 12 && !onlyNames(req.Topics) {
+	if req.Version < 12 && !onlyNames(req.Topics) || !allNamed(req.Topics) {
 		c.answer(metadataError(req, kerr.InvalidRequest.Code))
 		return
 	}
@@ -59,6 +59,17 @@ func (d *Dispatcher) metadata(c *call, req *kmsg.MetadataRequest) {
 func onlyNames(topics []kmsg.MetadataRequestTopic) bool {
 	for i := range topics {
 		if topics[i].Topic == nil || topics[i].TopicID != ([16]byte{}) {
+			return false
+		}
+	}
+	return true
+}
+
+// allNamed tells whether every topic has a name or an id. Kafka answers
+// UNKNOWN_SERVER_ERROR to the request where that is not so, having stumbled.
+func allNamed(topics []kmsg.MetadataRequestTopic) bool {
+	for i := range topics {
+		if topics[i].Topic == nil && topics[i].TopicID == ([16]byte{}) {
 			return false
 		}
 	}

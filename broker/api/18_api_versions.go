@@ -16,8 +16,8 @@ import (
 //
 // The answer always has header version 0, and a request of a version that is
 // not served is answered in the layout of version 0, so that a newer client can
-// step down (KIP-511). Features: those of Kafka 3.9 in ZooKeeper mode are not
-// served, and none is listed.
+// step down (KIP-511). Kafka 3.9 in ZooKeeper mode has no features to list; of
+// them only the epoch is told.
 func (d *Dispatcher) apiVersions(c *call, req *kmsg.ApiVersionsRequest) {
 	if req.Version >= 3 {
 		if !softwareName(req.ClientSoftwareName) || !softwareName(req.ClientSoftwareVersion) {
@@ -29,7 +29,11 @@ func (d *Dispatcher) apiVersions(c *call, req *kmsg.ApiVersionsRequest) {
 		c.Conn.ClientSoftwareName = req.ClientSoftwareName
 		c.Conn.ClientSoftwareVersion = req.ClientSoftwareVersion
 	}
-	c.answer(wire.APIVersions(req.Version))
+	resp := wire.APIVersions(req.Version)
+	if d.cfg.FeaturesEpoch != nil {
+		resp.FinalizedFeaturesEpoch = d.cfg.FeaturesEpoch()
+	}
+	c.answer(resp)
 }
 
 // apiVersionsUnsupported answers a version that is not served.

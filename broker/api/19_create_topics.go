@@ -29,7 +29,8 @@ func (d *Dispatcher) createTopics(c *call, req *kmsg.CreateTopicsRequest) {
 	if !d.deps.Controller.IsActive() {
 		for i := range req.Topics {
 			t := kmsg.NewCreateTopicsResponseTopic()
-			t.Topic, t.ErrorCode = req.Topics[i].Topic, kerr.NotController.Code
+			t.Topic, t.ErrorCode, t.ErrorMessage = req.Topics[i].Topic, kerr.NotController.Code, new(string)
+			t.Configs = []kmsg.CreateTopicsResponseTopicConfig{}
 			op.resp.Topics = append(op.resp.Topics, t)
 		}
 		c.answer(op.resp)

@@ -26,6 +26,7 @@ func (d *Dispatcher) describeConfigs(c *call, req *kmsg.DescribeConfigsRequest) 
 		ask := &req.Resources[i]
 		row := kmsg.NewDescribeConfigsResponseResource()
 		row.ResourceType, row.ResourceName = ask.ResourceType, ask.ResourceName
+		row.ErrorMessage = new(string) // empty, not null, where there is nothing to say
 		if admin.ResourceType(ask.ResourceType) == admin.ResourceTopic && validTopicName(ask.ResourceName) && snapshot.Topic(ask.ResourceName) == nil {
 			row.ErrorCode = kerr.UnknownTopicOrPartition.Code
 		} else {

@@ -33,6 +33,10 @@ type Config struct {
 	// of the two internal topics.
 	AutoTopic func(name string) AutoTopic
 
+	// FeaturesEpoch is the version of ZooKeeper's /feature, which ApiVersions
+	// tells; -1 or a nil function where there is none (KIP-584).
+	FeaturesEpoch func() int64
+
 	// Workers that run what talks to ZooKeeper; 0 means 8. WorkerQueue is how
 	// many such requests may wait for one; 0 means 1,000.
 	Workers, WorkerQueue int

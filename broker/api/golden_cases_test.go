@@ -334,7 +334,7 @@ func fetchSessionCases(r *recorder, file string, version int16, at func(string, 
 	step("epoch repeated", fetchAsk{session: id, epoch: 4})
 	step("epoch skipped", fetchAsk{session: id, epoch: 9})
 	step("records", fetchAsk{session: id, epoch: 5, topics: []fetchAskTopic{at("keyed", 0, 0)}})
-	step("unknown session", fetchAsk{session: 0x7fffffff, epoch: 1})
+	step("unknown session", fetchAsk{session: 12345, epoch: 1})
 	step("emptied", fetchAsk{session: id, epoch: 6, forget: []fetchAskTopic{at("fresh", 0, 0), at("keyed", 0, 0)}})
 	step("gone", fetchAsk{session: id, epoch: 7})
 	opened = step("opened again", fetchAsk{topics: []fetchAskTopic{at("fresh", 0, 0)}})

@@ -229,6 +229,10 @@ func (r *recorder) prepare() {
 		r.cluster.topicIDs[t.Topic] = t.TopicID
 	}
 	r.settle()
+	require.Eventually(r.t, func() bool { // the first block of ids is fetched in the background
+		req := kmsg.NewPtrInitProducerIDRequest()
+		return r.ask("PLAINTEXT", req).(*kmsg.InitProducerIDResponse).ErrorCode == 0
+	}, 30*time.Second, 500*time.Millisecond)
 }
 
 // settle waits until both brokers know every topic and all replicas are in sync.

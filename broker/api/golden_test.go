@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -49,7 +50,7 @@ func TestAnswersAsKafkaDoes(t *testing.T) {
 
 func replay(t *testing.T, w *world, cluster recordedCluster, e exchange) {
 	key, version := int16(binary.BigEndian.Uint16(e.request)), int16(binary.BigEndian.Uint16(e.request[2:]))
-	if why := explained[strings.TrimSuffix(e.name, " v"+lastWord(e.name))]; why != "" {
+	if why := explained[strings.TrimSuffix(e.name, " v"+strconv.Itoa(int(version)))]; why != "" {
 		t.Skip(why)
 	}
 	door := e.door
@@ -72,13 +73,12 @@ func replay(t *testing.T, w *world, cluster recordedCluster, e exchange) {
 	require.Equal(t, comparable391(want), comparable391(got))
 }
 
-func lastWord(s string) string {
-	fields := strings.Split(s, " v")
-	return fields[len(fields)-1]
-}
-
 // explained are the questions that are answered differently on purpose.
-var explained = map[string]string{}
+var explained = map[string]string{
+	"neither id nor name":     "Kafka stumbles (UNKNOWN_SERVER_ERROR); here it is INVALID_REQUEST",
+	"null records":            "Kafka stumbles and never answers; here it is INVALID_RECORD",
+	"twice the same resource": "Kafka's AlterConfigs stumbles and never answers; here it is what IncrementalAlterConfigs says",
+}
 
 // comparable391 is an answer as text, with what is different in every run, or
 // comes in no order, made equal.

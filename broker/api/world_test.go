@@ -134,11 +134,11 @@ func newWorld(t *testing.T, broker int32, cluster recordedCluster) *world {
 	})
 	require.NoError(t, err)
 	w.replicas = partition.NewManager(partition.Config{
-		BrokerID: broker, ReplicaLagTimeMax: time.Hour, InterBrokerV2: true, Log: quiet(), Now: time.Now,
+		BrokerID: broker, ReplicaLagTimeMax: time.Hour, FS: vfs.OS, Log: quiet(), Now: time.Now,
 	}, logs, noISRChange{}, nobodyFollows{})
 	w.d = New(Config{
 		BrokerID: broker, ClusterID: cluster.clusterID, InterBrokerListener: "PLAINTEXT",
-		AutoCreateTopics: true, DeleteTopics: true, FetchSessionSlots: 1000, Log: quiet(),
+		AutoCreateTopics: true, DeleteTopics: true, FetchSessionSlots: 1000, FeaturesEpoch: func() int64 { return 0 }, Log: quiet(),
 	}, Dependencies{
 		Replicas: w.replicas, Metadata: w.cache, Admin: w.admin, Controller: w.controller, ProducerIDs: w.ids, BrokerEpoch: w.epoch,
 	})
@@ -147,6 +147,7 @@ func newWorld(t *testing.T, broker int32, cluster recordedCluster) *world {
 		w.replicas.Close()
 		require.NoError(t, logs.Close())
 	})
+	w.replicas.SetBrokerEpoch(w.epoch.BrokerEpoch())
 	w.conns = map[string]*wire.Conn{}
 	for _, door := range []string{"PLAINTEXT", "OUT"} {
 		w.conns[door] = &wire.Conn{Listener: door, Remote: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 5}}

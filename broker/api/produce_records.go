@@ -1,0 +1,91 @@
+package api
+
+import (
+	"strconv"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"barnabas/admin"
+	"barnabas/broker/record"
+)
+
+// entries is what can be said of a partition's records without opening them.
+type entries struct {
+	count         int // whole entries: batches, or messages of an old format
+	magic         int8
+	codec         record.Codec // of the first, if it is a batch
+	transactional bool         // any batch claims to be
+}
+
+const (
+	entryOverhead = 12 // offset and size, which stand before every entry
+	upToMagic     = 17 // bytes until the magic, in every format
+	smallestEntry = 14 // size of the smallest message of format 0
+	batchMagic    = int8(2)
+	notServed     = int16(3) // Produce versions below carry the older formats
+)
+
+// look walks over the entries. An entry that is cut off ends the walk without
+// an error, as it does in Kafka: it is not there.
+func look(records []byte) (entries, error) {
+	var e entries
+	for len(records) >= entryOverhead {
+		size, _ := record.PeekSize(records)
+		if size-entryOverhead < smallestEntry {
+			return e, damaged("Record size " + strconv.FormatInt(size-entryOverhead, 10) +
+				" is less than the minimum record overhead (" + strconv.Itoa(smallestEntry) + ")")
+		}
+		if len(records) < upToMagic {
+			break
+		}
+		magic, _ := record.PeekMagic(records)
+		if magic < 0 || magic > batchMagic {
+			return e, damaged("Invalid magic found in record: " + strconv.Itoa(int(magic)))
+		}
+		if int64(len(records)) < size {
+			break
+		}
+		e.add(magic, records[:size])
+		records = records[size:]
+	}
+	return e, nil
+}
+
+func damaged(message string) error {
+	return &admin.Error{Code: kerr.CorruptMessage, Message: message}
+}
+
+func (e *entries) add(magic int8, entry []byte) {
+	e.count++
+	isBatch := magic == batchMagic && len(entry) >= record.HeaderSize
+	if e.count == 1 {
+		e.magic = magic
+		if isBatch {
+			e.codec = record.Batch(entry).Codec()
+		}
+	}
+	if isBatch && record.Batch(entry).IsTransactional() {
+		e.transactional = true
+	}
+}
+
+// allowed holds the records of one partition to what a version of Produce
+// carries: one batch, of format 2, in a codec that the version knows. Versions 0
+// to 2 may carry any number; records of an older format are not stored here.
+func (e *entries) allowed(version int16) error {
+	if version < notServed {
+		if e.count > 0 && e.magic != batchMagic {
+			return kerr.UnsupportedForMessageFormat
+		}
+		return nil
+	}
+	switch {
+	case e.count == 0, e.magic != batchMagic:
+		return kerr.InvalidRecord
+	case version < 7 && e.codec == record.Zstd:
+		return kerr.UnsupportedCompressionType
+	case e.count > 1:
+		return kerr.InvalidRecord
+	}
+	return nil
+}
