@@ -32,8 +32,12 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("%s is held in ZooKeeper by another live session, 0x%x: another process uses the same id: %.200s", e.Path, e.Owner, e.Data)
 }
 
-// reapSlack is how much longer than its timeout a session may live: the ensemble looks in steps of its tick time.
-const reapSlack = 5 * time.Second
+// reapedWithin is how long a session may live after its client is gone: its timeout, and the tick in whose steps the
+// ensemble looks, which is at most half a timeout. A predecessor is taken to have had this session's timeout.
+func (c *Client) reapedWithin() time.Duration {
+	timeout := c.SessionTimeout()
+	return timeout + max(timeout/2, time.Second)
+}
 
 // RegisterEphemeral makes an ephemeral node of this session and answers its Stat, whose Czxid is the broker epoch when
 // the node is a broker's. It waits for the node of a dead session for as long as such a session may live, and
@@ -50,7 +54,8 @@ func (c *Client) RegisterEphemeral(ctx context.Context, path string, data []byte
 	own := g.sessionID()
 	events := c.Subscribe()
 	defer events.Close()
-	deadline := time.NewTimer(c.SessionTimeout() + reapSlack)
+	patience := c.reapedWithin()
+	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
 	told := false
 	for {
@@ -91,7 +96,7 @@ func (c *Client) RegisterEphemeral(ctx context.Context, path string, data []byte
 		if !told {
 			told = true
 			c.log.WithField("path", path).Warnf("ZooKeeper: the node belongs to session 0x%x; waiting up to %v for that session to end, as after a crash",
-				held.Owner, c.SessionTimeout()+reapSlack)
+				held.Owner, patience)
 		}
 		if err := awaitDeletion(ctx, events, path, deadline.C, held); err != nil {
 			return Stat{}, err

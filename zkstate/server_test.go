@@ -21,7 +21,10 @@ import (
 func TestAgainstAServer(t *testing.T) {
 	zktest.Each(t, func(t *testing.T, srv zktest.Server) {
 		for _, b := range behaviours {
-			t.Run(b.name, func(t *testing.T) { b.show(t, srv.Addr()) })
+			t.Run(b.name, func(t *testing.T) {
+				t.Parallel()
+				b.show(t, srv.Addr())
+			})
 		}
 	})
 }
