@@ -19,6 +19,7 @@ func (m *Machine) Counts() Counts {
 		Zxid: m.zxid, Nodes: len(m.tree.nodes) + 1, Sessions: len(m.sessions), DataBytes: m.tree.dataBytes,
 		Watches: m.data.total(), WatchedPaths: len(m.data.byPath), WatchingConns: len(m.data.byConn),
 	}
+	//purecore:anyorder a sum
 	for _, set := range m.tree.ephemerals {
 		c.Ephemerals += len(set)
 	}
@@ -48,6 +49,7 @@ func (m *Machine) Sessions() []SessionInfo {
 // WatchedPaths maps each path with a data watch to the sessions that hold one.
 func (m *Machine) WatchedPaths() map[string][]int64 {
 	out := map[string][]int64{}
+	//purecore:anyorder fills a map
 	for path, conns := range m.data.byPath {
 		for _, id := range slices.Sorted(maps.Keys(conns)) {
 			if c := m.conns[id]; c != nil {

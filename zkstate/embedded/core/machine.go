@@ -67,6 +67,7 @@ func New(opt Options, st State, now Now) (*Machine, error) {
 	var err error
 	if len(st.Nodes) == 0 {
 		m.tree = newTree()
+		//purecore:anyorder fills a set
 		for path := range m.tree.nodes {
 			m.dirty.node(path, true)
 		}
@@ -175,6 +176,7 @@ func (m *Machine) reply(c *conn, xid int32, code proto.Code, body func([]byte) [
 // heard during it, so the gap is not counted against them.
 func (m *Machine) Tick(now Now) {
 	if gap := now.Mono - m.lastTick; gap > stallMs {
+		//purecore:anyorder each by itself
 		for _, s := range m.sessions {
 			s.deadline += gap
 		}

@@ -46,6 +46,7 @@ func (m *Machine) Verify() error {
 			}
 		}
 	}
+	//purecore:anyorder a sum
 	for _, set := range t.ephemerals {
 		ephemerals -= len(set)
 	}

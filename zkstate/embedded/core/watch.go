@@ -69,6 +69,7 @@ func (w *watchTable) remove(path string, c Conn) bool {
 }
 
 func (w *watchTable) removeConn(c Conn) {
+	//purecore:anyorder each is removed
 	for path := range w.byConn[c] {
 		w.set(path, c, 0)
 	}
@@ -92,6 +93,7 @@ func (w *watchTable) contains(path string, c Conn) bool {
 // A recursive watch sees no child events: it gets the creation or removal itself.
 func (w *watchTable) fire(path string, event proto.EventType) []Conn {
 	var told []Conn
+	//purecore:anyorder sorted below
 	for c, mode := range w.byPath[path] {
 		if mode&(watchOnce|watchPersistent) != 0 || event != proto.NodeChildrenChanged {
 			told = append(told, c)
@@ -103,6 +105,7 @@ func (w *watchTable) fire(path string, event proto.EventType) []Conn {
 	if event != proto.NodeChildrenChanged {
 		for p := path; w.recursive > 0 && p != rootPath; {
 			p = parentOf(p)
+			//purecore:anyorder sorted below
 			for c, mode := range w.byPath[p] {
 				if mode&watchRecursive != 0 {
 					told = append(told, c)
@@ -219,6 +222,7 @@ func (m *Machine) watchRequest(c *conn, op proto.Op, r *proto.WatchRequest) (bod
 
 func (w *watchTable) total() int {
 	n := 0
+	//purecore:anyorder a sum
 	for _, paths := range w.byConn {
 		n += len(paths)
 	}
