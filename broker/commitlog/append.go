@@ -7,7 +7,7 @@ package commitlog
 //  2. With the lock: is it a repeat? Offsets, epoch and (if the topic says so) time are stamped into the bytes. The
 //     producer's state after the batch is worked out on a copy. Is there room in the segment, or is it time to roll?
 //     One write. Then, and only then, producer state, epochs, end offset move: a failed write leaves no trace (BR-043).
-//  3. Without the lock: a new epoch goes to its checkpoint, and if flush.messages says so the log is flushed.
+//  3. Without the lock: if flush.messages says so the log is flushed.
 //
 // The naive way, checking everything under the lock, makes the slowest client of a partition everybody's pace.
 
@@ -93,12 +93,12 @@ func (l *Log) AppendAsLeader(records []byte, leaderEpoch int32, o AppendOptions)
 	if err != nil {
 		return info.refuse(err)
 	}
+	if err := l.settled(); err != nil {
+		return info, err
+	}
 	flush, err := l.appendBatch(b, res, leaderEpoch, &c, o, &info)
 	if err != nil {
 		return info.refuse(err)
-	}
-	if err := l.flushEpochs(); err != nil {
-		return info, err
 	}
 	if flush {
 		err = l.Flush()
@@ -257,12 +257,12 @@ func (l *Log) AppendAsFollower(records []byte) (AppendInfo, error) {
 	if err != nil || len(batches) == 0 {
 		return info, err
 	}
+	if err := l.settled(); err != nil {
+		return info, err
+	}
 	c := l.Config()
 	flush, err := l.appendFetched(records[:size], batches, &c, &info)
 	if err != nil {
-		return info, err
-	}
-	if err := l.flushEpochs(); err != nil {
 		return info, err
 	}
 	if flush {

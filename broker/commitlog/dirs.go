@@ -185,8 +185,8 @@ func parsePartitionMetadata(data []byte) (TopicID, error) {
 func readPartitionMetadata(f vfs.FS, dir string) (TopicID, error) {
 	path := filepath.Join(dir, partitionMetadataFile)
 	data, err := readSmallFile(f, path, maxSmallFile)
-	if err != nil || data == nil {
-		return TopicID{}, err
+	if err != nil || len(data) == 0 {
+		return TopicID{}, err // empty: a crash came before the log's creation was synced
 	}
 	id, err := parsePartitionMetadata(data)
 	if err != nil {

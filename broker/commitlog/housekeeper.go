@@ -152,8 +152,48 @@ func (m *Manager) expireProducers(now time.Time) {
 	m.eachLog(func(l *Log) { l.expireProducers(now.UnixMilli()) })
 }
 
-// sweep closes files that nobody uses; idle logs put waiting index entries to disk first.
-func (m *Manager) sweep() { m.env.files.sweep() }
+// sweep closes files that nobody uses, and brings waiting index entries of idle logs to disk.
+func (m *Manager) sweep() {
+	idleSince := m.env.nowMs() - sweepFiles.Milliseconds()
+	m.eachLog(func(l *Log) {
+		if err := l.spillIfIdle(idleSince); err != nil {
+			_ = l.parent.fail(err)
+		}
+	})
+	m.env.files.sweep()
+}
+
+// spillIfIdle writes the index entries that wait in memory if nothing was appended since.
+func (l *Log) spillIfIdle(sinceMs int64) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.active()
+	if s.modified > sinceMs || l.closed.Load() {
+		return nil
+	}
+	offsets, times := s.offsets.view.Load(), s.times.view.Load()
+	if offsets == nil || times == nil || len(offsets.tail)+len(times.tail) == 0 {
+		return nil
+	}
+	return s.spill()
+}
+
+// recoveryLowered brings a recovery point that fell below what is on disk to disk.
+func (m *Manager) recoveryLowered(l *Log) error {
+	for _, d := range m.dirs {
+		if &d.logDir != l.parent {
+			continue
+		}
+		d.checkpoint.Lock()
+		known, ok := d.written[recoveryPointFile]
+		onDisk := known[l.tp]
+		d.checkpoint.Unlock()
+		if !ok || onDisk > l.RecoveryPoint() {
+			return m.writeCheckpoint(d, recoveryPointFile, (*Log).RecoveryPoint)
+		}
+	}
+	return nil
+}
 
 // CheckpointHighWatermarks writes the high watermarks of all logs now.
 func (m *Manager) CheckpointHighWatermarks() {

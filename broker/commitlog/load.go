@@ -36,15 +36,18 @@ func newLog(env *environment, parent *logDir, tp TopicPartition, dir string, c C
 	return l
 }
 
-// create makes the files of a new log that begins at offset 0.
+// create makes the files of a new log that begins at offset 0. Nothing is synced here: a broker that becomes replica of
+// thousands of new partitions would wait for thousands of fsyncs. The flusher does it, or the first append (settled).
 func (l *Log) create(id TopicID) error {
-	dir := l.Dir()
-	if err := l.env.fs.MkdirAll(dir, 0o755); err != nil {
+	if err := l.env.fs.MkdirAll(l.Dir(), 0o755); err != nil {
 		return err
 	}
 	if !id.IsZero() {
-		// Before any data, so that data is never found without the id of its topic (H36).
-		if err := replaceFile(l.env.fs, dir, partitionMetadataFile, encodePartitionMetadata(id)); err != nil {
+		f, err := l.env.fs.OpenFile(l.place.path(partitionMetadataFile), openCreate|os.O_TRUNC, 0o644)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(f.Append(encodePartitionMetadata(id)), f.Close()); err != nil {
 			return err
 		}
 		l.topicID.Store(&id)
@@ -57,10 +60,41 @@ func (l *Log) create(id TopicID) error {
 	s.jitter = jitter(l.tp, 0, &c)
 	list := []*segment{s}
 	l.segments.Store(&list)
-	if err := replaceFile(l.env.fs, dir, epochFile, epochList(nil).encode()); err != nil {
-		return err
+	l.unsettled.Store(true)
+	l.newNames.Store(true)
+	return nil
+}
+
+// settled makes the creation of the log durable: the topic's id before any data, so that data is never found without the
+// id of its topic (H36).
+func (l *Log) settled() error {
+	if !l.unsettled.Load() {
+		return nil
 	}
-	return l.env.fs.SyncDir(l.parent.path)
+	l.flushing.Lock()
+	defer l.flushing.Unlock()
+	return l.settleLocked()
+}
+
+// settleLocked is settled for who holds the lock of flushes.
+func (l *Log) settleLocked() error {
+	if !l.unsettled.Load() {
+		return nil
+	}
+	if !l.TopicID().IsZero() {
+		f, err := l.env.fs.OpenFile(l.place.path(partitionMetadataFile), os.O_RDWR, 0)
+		if err != nil {
+			return l.parent.fail(err)
+		}
+		if err := errors.Join(f.Sync(), f.Close()); err != nil {
+			return l.parent.fail(err)
+		}
+	}
+	if err := errors.Join(l.env.fs.SyncDir(l.Dir()), l.env.fs.SyncDir(l.parent.path)); err != nil {
+		return l.parent.fail(err)
+	}
+	l.unsettled.Store(false)
+	return nil
 }
 
 // load opens the log. A *CorruptionError makes the log unusable, another error is the disk's.
@@ -333,6 +367,12 @@ func (l *Log) recover(first int, c checkpoints, epochs epochList, fresh bool) er
 		if err := l.walkSegment(s, &w); err != nil {
 			return err
 		}
+		if w.bad == nil && i+1 < len(list) && !l.Config().CleanupCompact && w.order.next < list[i+1].base {
+			// A power cut can take whole batches off the end of a segment. Compaction leaves such gaps too.
+			w.damage = damage{offset: w.order.next}
+			w.bad = corruptAt(l.segmentPath(s.base, logSuffix), w.pos, "ends before offset %d, the next segment begins at %d",
+				w.order.next, list[i+1].base)
+		}
 		if w.bad != nil {
 			w.damage.more = w.damage.more || l.anyGood(list[i+1:])
 			if judge(w.damage, c.recoveryPoint, committed) == refuse {
@@ -468,6 +508,9 @@ func (l *Log) settle(c checkpoints) error {
 		l.recovered.EndOffset = c.start
 	}
 	end, start := l.EndOffset(), l.StartOffset()
+	if err := l.fillEpochs(start); err != nil {
+		return err
+	}
 	l.trimEpochs(start, end)
 	high := min(max(c.highWatermark, start), end)
 	h := offsetOnly(high)
@@ -480,6 +523,70 @@ func (l *Log) settle(c checkpoints) error {
 	}
 	l.updateUnstableLocked()
 	return l.epochs.flush(l.env.fs, l.Dir())
+}
+
+// fillEpochs derives the epochs between the log's start and the first one that is known: a crash may have kept the epochs
+// of a later start and lost the checkpoint of the start. Messages of old have no epochs and are not looked at.
+func (l *Log) fillEpochs(start int64) error {
+	known := l.epochs.load()
+	end := l.EndPosition()
+	if len(known) > 0 {
+		end.Offset = min(end.Offset, known[0].start)
+	}
+	var found epochList
+	list := l.list()
+	for _, s := range list[floor(list, start):] {
+		if s.base >= end.Offset || s.size.Load() == 0 {
+			break
+		}
+		more, err := s.epochs(start, end.Offset, &found)
+		if err != nil {
+			return err
+		}
+		if !more {
+			return nil
+		}
+	}
+	if len(found) == 0 || len(known) > 0 && found[len(found)-1].epoch > known[0].epoch {
+		return nil
+	}
+	if len(known) > 0 && found[len(found)-1].epoch == known[0].epoch {
+		known = known[1:]
+	}
+	l.epochs.set(append(found, known...), true)
+	return nil
+}
+
+// epochs adds the epochs of the batches that hold offsets from start to end; false when they have none.
+func (s *segment) epochs(start, end int64, found *epochList) (bool, error) {
+	f, err := s.open()
+	if err != nil {
+		return false, err
+	}
+	defer s.file.release()
+	pos, err := s.lookup(f, start)
+	if err != nil {
+		return false, err
+	}
+	sc := newScanner(f, pos, s.size.Load(), seekWindow)
+	for {
+		e, _, err := sc.next()
+		if err == io.EOF || err == nil && e.base >= end {
+			return true, nil
+		}
+		if err != nil {
+			return false, ignoreCorruption(err)
+		}
+		if e.last < start {
+			continue
+		}
+		if e.epoch < 0 {
+			return false, nil
+		}
+		if latest, ok := found.latest(); !ok || e.epoch > latest {
+			*found, _ = found.assign(e.epoch, max(start, e.base))
+		}
+	}
 }
 
 // trimEpochs drops what the log does not hold. That alone is not worth a write of the file: the next start does it again,

@@ -47,6 +47,7 @@ type Log struct {
 	lastFlush     atomic.Int64 // ms
 	truncations   atomic.Int64 // so that a flush notices that the log was cut meanwhile
 	newNames      atomic.Bool  // files were made whose names are not synced
+	unsettled     atomic.Bool  // the log was created and nothing of it is synced
 	decided       atomic.Bool  // transactions wait for the high watermark to pass their marker
 
 	// marks guards moves of start, end (downwards) and high against one another.
@@ -73,6 +74,7 @@ type environment struct {
 	expirationMs int64
 	flushSoon    func(l *Log)                                   // flush sealed segments in the background
 	removeLater  func(d *logDir, delayMs int64, paths []string) // delete files after a while
+	lowered      func(l *Log) error                             // the recovery point fell: bring it to disk before anything is appended
 }
 
 func (e *environment) nowMs() int64 { return e.now().UnixMilli() }
@@ -316,7 +318,11 @@ func (l *Log) EndOffsetForEpoch(epoch int32) (foundEpoch int32, endOffset int64)
 	return l.epochs.load().endOf(epoch, l.EndOffset())
 }
 
-// AssignEpochStart notes that epoch starts at offset; on disk when it returns.
+// AssignEpochStart notes that epoch starts at offset.
+//
+// The file follows in the background: a broker that becomes leader of thousands of partitions must not wait for thousands
+// of fsyncs. An entry that a crash takes away is derived from the batches again, for flushing writes the file before it
+// moves the recovery point; one of a leader that wrote nothing describes nothing.
 func (l *Log) AssignEpochStart(epoch int32, offset int64) error {
 	if err := l.Err(); err != nil {
 		return err
@@ -325,9 +331,9 @@ func (l *Log) AssignEpochStart(epoch int32, offset int64) error {
 		return fmt.Errorf("%w: epoch %d cannot start at offset %d", kerr.InvalidRequest, epoch, offset)
 	}
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.epochs.set(l.epochs.load().assign(epoch, offset))
-	l.mu.Unlock()
-	return l.flushEpochs()
+	return nil
 }
 
 func (l *Log) flushEpochs() error {

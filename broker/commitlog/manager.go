@@ -107,7 +107,7 @@ func Open(cfg ManagerConfig) (*Manager, error) {
 		fs: cfg.FS, now: cfg.Now, log: cfg.Log, files: &openFiles{},
 		limits:       record.Limits{MaxDecompressed: cfg.MaxDecompressed},
 		expirationMs: cfg.ProducerIDExpiration.Milliseconds(),
-		flushSoon:    m.flushSoon, removeLater: m.removeLater,
+		flushSoon:    m.flushSoon, removeLater: m.removeLater, lowered: m.recoveryLowered,
 	}
 	seen := map[string]bool{}
 	for _, path := range cfg.Dirs {
@@ -232,6 +232,7 @@ func (m *Manager) GetOrCreate(tp TopicPartition, id TopicID, isFuture bool) (*Lo
 	}
 	logs[tp] = l
 	delete(m.mu.prefer, tp)
+	m.flushSoon(l)
 	return l, nil
 }
 

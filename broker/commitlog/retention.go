@@ -146,18 +146,6 @@ func (l *Log) discardLocked(gone []*segment) error {
 	return nil
 }
 
-// removeNowLocked deletes the files of segments at once, for a log that begins anew.
-func (l *Log) removeNowLocked(gone []*segment) error {
-	for _, s := range gone {
-		for _, suffix := range suffixes {
-			if err := removeIfThere(l.env.fs, l.segmentPath(s.base, suffix)); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // flushDue tells that flush.ms has passed since the last flush and something is waiting for one.
 func (l *Log) flushDue(now time.Time) bool {
 	c := l.Config()

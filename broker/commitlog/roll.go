@@ -158,6 +158,9 @@ func (l *Log) flushTo(bound func() int64) error {
 	if err := l.Err(); err != nil {
 		return err
 	}
+	if err := l.settleLocked(); err != nil {
+		return err
+	}
 	truncations := l.truncations.Load()
 	end := bound()
 	if end <= l.RecoveryPoint() && !l.newNames.Load() {

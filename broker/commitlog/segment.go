@@ -210,6 +210,7 @@ func (s *segment) sync() error {
 		return err
 	}
 	defer s.file.release()
+	s.file.pin(false) // before: who appends meanwhile pins it again
 	if err := f.Sync(); err != nil {
 		return err
 	}
@@ -221,7 +222,6 @@ func (s *segment) syncAll() error {
 	if err := s.sync(); err != nil {
 		return err
 	}
-	s.file.pin(false)
 	s.mu.Lock()
 	loaded := s.offsets.view.Load() != nil && s.times.view.Load() != nil
 	s.mu.Unlock()

@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
+	"strings"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 )
@@ -22,16 +24,17 @@ func (l *Log) TruncateTo(offset int64) error {
 	if offset < 0 {
 		return fmt.Errorf("%w: cannot truncate %s to offset %d", kerr.OffsetOutOfRange, l.tp, offset)
 	}
+	before := l.truncations.Load()
 	l.mu.Lock()
 	err := l.truncateLocked(offset)
 	l.mu.Unlock()
 	if err != nil {
 		return l.parent.fail(err)
 	}
-	if err := l.flushEpochs(); err != nil {
-		return err
+	if l.truncations.Load() == before {
+		return nil
 	}
-	return l.syncTail()
+	return l.syncTruncation()
 }
 
 func (l *Log) truncateLocked(offset int64) error {
@@ -97,8 +100,16 @@ func (l *Log) shrink(end Position) {
 	}
 }
 
-// syncTail makes a truncation durable, so that no power cut brings the cut records back.
-func (l *Log) syncTail() error {
+// syncTruncation makes a truncation durable before anything is appended: the recovery point first, for what comes in the
+// place of what was cut is not synced and has to be checked after a crash; then epochs; then the shorter file, so
+// that no power cut brings the cut records back.
+func (l *Log) syncTruncation() error {
+	if err := l.env.lowered(l); err != nil {
+		return err
+	}
+	if err := l.flushEpochs(); err != nil {
+		return err
+	}
 	l.flushing.Lock()
 	defer l.flushing.Unlock()
 	truncations := l.truncations.Load()
@@ -129,21 +140,19 @@ func (l *Log) TruncateFullyAndStartAt(newOffset int64, logStart int64) error {
 	if err != nil {
 		return l.parent.fail(err)
 	}
-	l.corrupt.CompareAndSwap(damaged, nil)
-	if err := l.flushEpochs(); err != nil {
-		return err
+	if damaged != nil {
+		l.corrupt.CompareAndSwap(damaged, nil)
 	}
-	return l.syncTail()
+	return l.syncTruncation()
 }
 
 // restartLocked empties the log and lets it go on at offset.
 func (l *Log) restartLocked(offset, start int64) error {
-	old := l.list()
 	l.truncations.Add(1)
-	for _, s := range old {
+	for _, s := range l.list() {
 		s.doom()
 	}
-	if err := l.removeNowLocked(old); err != nil {
+	if err := l.removeAllLocked(); err != nil {
 		return err
 	}
 	s, err := createSegment(&l.place, offset, l.env.nowMs())
@@ -165,13 +174,28 @@ func (l *Log) restartLocked(offset, start int64) error {
 	l.marks.Unlock()
 	l.epochs.set(nil, true)
 	l.mu.producers = producers{end: offset}
-	for _, o := range l.mu.snapshots {
-		if err := removeIfThere(l.env.fs, l.segmentPath(o, snapshotSuffix)); err != nil {
+	l.mu.snapshots, l.mu.unsynced = nil, nil
+	l.updateUnstableLocked()
+	return nil
+}
+
+// removeAllLocked deletes the files of all segments and snapshots, the last segments first: a crash in between leaves a log
+// that ends early, not one with a hole.
+func (l *Log) removeAllLocked() error {
+	names, err := l.fileNames()
+	if err != nil {
+		return err
+	}
+	slices.Sort(names)
+	slices.Reverse(names)
+	for _, name := range names {
+		if _, _, ok := parseFileName(name); !ok || strings.HasSuffix(name, deletedSuffix) {
+			continue
+		}
+		if err := removeIfThere(l.env.fs, l.place.path(name)); err != nil {
 			return err
 		}
 	}
-	l.mu.snapshots, l.mu.unsynced = nil, nil
-	l.updateUnstableLocked()
 	return nil
 }
 
@@ -187,10 +211,7 @@ func (l *Log) AdvanceStartOffset(offset int64, reason string) (bool, error) {
 	if moved {
 		l.env.log.WithField("partition", l.tp.String()).Debugf("log start offset is %d now: %s", offset, reason)
 	}
-	if err != nil {
-		return moved, err
-	}
-	return moved, l.flushEpochs()
+	return moved, err
 }
 
 func (l *Log) advanceStartLocked(offset int64) (bool, error) {
