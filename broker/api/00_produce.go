@@ -181,10 +181,8 @@ func (op *produceCall) refuse(err error) {
 }
 
 func refusalText(err error) string {
-	if _, message := code(err); message != nil {
-		return *message
-	}
-	return err.(*kerr.Error).Description
+	_, message := code(err)
+	return stringOrEmpty(message)
 }
 
 func failedProduce(topic string, id int32, err error) partition.ProduceResult {

@@ -142,7 +142,7 @@ func (r *recorder) raw(door string, request []byte) []byte {
 	conn, err := net.Dial("tcp", r.kafka.doors[door])
 	require.NoError(r.t, err)
 	defer conn.Close()
-	require.NoError(r.t, conn.SetDeadline(time.Now().Add(20*time.Second)))
+	require.NoError(r.t, conn.SetDeadline(time.Now().Add(8*time.Second)))
 	_, err = conn.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(request))), request...))
 	require.NoError(r.t, err)
 	var size [4]byte
