@@ -103,7 +103,7 @@ func (c *Core) brokersArrived(found map[int32]*broker, ids []int32) error {
 	c.outbox.updateMetadata(c, before)
 	c.outbox.flush(c)
 	c.outbox.updateMetadata(c, ids, c.cluster.partitionsWhere(func(_ TopicPartition, t *topic, p *partition) bool {
-		return p.leadership != nil && !t.queuedForDeletion
+		return p.leadership != nil && !t.dying
 	})...)
 	c.outbox.flush(c)
 	theirs := c.cluster.replicasOn(ids)
@@ -132,13 +132,17 @@ func (c *Core) brokersLost(ids []int32) error {
 	if len(ids) == 0 {
 		return nil
 	}
+	c.forgetUntold(ids)
 	for _, id := range ids {
 		c.emit(Disconnect{BrokerID: id, BrokerEpoch: c.cluster.brokers[id].epoch})
 		delete(c.cluster.brokers, id)
 		delete(c.cluster.shuttingDown, id)
 		delete(c.cluster.offlineDirs, id)
 	}
-	return c.replicasLost(c.cluster.replicasOn(ids))
+	if err := c.replicasLost(c.cluster.replicasOn(ids)); err != nil {
+		return err
+	}
+	return c.resumeDeletions()
 }
 
 // replicasLost reacts to replicas that cannot serve any more: new leaders first, then the ISRs, then the deletions
@@ -146,14 +150,14 @@ func (c *Core) brokersLost(ids []int32) error {
 func (c *Core) replicasLost(gone []replica) error {
 	var deleting, serving []replica
 	for _, r := range gone {
-		if c.cluster.queuedForDeletion(r.Topic) {
+		if c.cluster.dying(r.Topic) {
 			deleting = append(deleting, r)
 		} else {
 			serving = append(serving, r)
 		}
 	}
 	c.markPartitions(c.cluster.partitionsWhere(func(tp TopicPartition, t *topic, p *partition) bool {
-		return !t.queuedForDeletion && p.leadership != nil && !c.cluster.online(p.leadership.leader, tp)
+		return !t.dying && p.leadership != nil && !c.cluster.online(p.leadership.leader, tp)
 	}), offlinePartition)
 	elected, err := c.bringAllOnline()
 	if err != nil {

@@ -33,8 +33,12 @@ type topic struct {
 	partitions map[int32]*partition
 
 	queuedForDeletion bool
-	// deletionStarted is set once the brokers were told that the partitions are going.
+	// dying is set from the moment on which nothing stands between the request and the deletion.
+	dying bool
+	// deletionStarted is set once the brokers were told that the partitions are going; untold are those that have not
+	// confirmed it.
 	deletionStarted bool
+	untold          map[int32]bool
 	// deletionIneligible halts the deletion: a replica is offline, a move is running, or a broker refused.
 	deletionIneligible bool
 }
@@ -102,6 +106,14 @@ func (t *topic) addPartition(id int32, a assignment) *partition {
 	return p
 }
 
+// dying tells whether a topic is on its way out: from then on nobody leads it. While the request only waits, for a
+// reassignment to end, its partitions live on, since without leaders the reassignment would never end.
+func (c *cluster) dying(name string) bool {
+	t := c.topics[name]
+	return t != nil && t.dying
+}
+
+// queuedForDeletion tells whether somebody asked for a topic to be deleted.
 func (c *cluster) queuedForDeletion(name string) bool {
 	t := c.topics[name]
 	return t != nil && t.queuedForDeletion

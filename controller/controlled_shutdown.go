@@ -24,7 +24,7 @@ func (c *Core) controlledShutdown(id uint64, req *kmsg.ControlledShutdownRequest
 	c.cluster.shuttingDown[req.BrokerID] = true
 	var led, followed []TopicPartition
 	c.cluster.each(func(tp TopicPartition, t *topic, p *partition) {
-		if t.queuedForDeletion || p.leadership == nil || len(p.assignment.replicas) < 2 ||
+		if t.dying || p.leadership == nil || len(p.assignment.replicas) < 2 ||
 			!slices.Contains(p.assignment.replicas, req.BrokerID) {
 			return
 		}
@@ -46,7 +46,7 @@ func (c *Core) controlledShutdown(id uint64, req *kmsg.ControlledShutdownRequest
 	}
 	resp := req.ResponseKind().(*kmsg.ControlledShutdownResponse)
 	c.cluster.each(func(tp TopicPartition, t *topic, p *partition) {
-		if !t.queuedForDeletion && p.leadership != nil && p.leadership.leader == req.BrokerID && len(p.assignment.replicas) > 1 {
+		if !t.dying && p.leadership != nil && p.leadership.leader == req.BrokerID && len(p.assignment.replicas) > 1 {
 			resp.PartitionsRemaining = append(resp.PartitionsRemaining, kmsg.ControlledShutdownResponsePartitionsRemaining{
 				Topic: tp.Topic, Partition: tp.Partition})
 		}

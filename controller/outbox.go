@@ -143,7 +143,7 @@ func (o *outbox) flushMetadata(c *Core) {
 
 func (c *Core) metadataState(tp TopicPartition, p *partition) kmsg.UpdateMetadataRequestTopicPartition {
 	l := *p.leadership
-	if c.cluster.queuedForDeletion(tp.Topic) {
+	if c.cluster.dying(tp.Topic) {
 		// To its readers a topic in deletion has a leader of this value, and no past.
 		l.leader, l.leaderEpoch, l.version = leaderInDeletion, initialLeaderTerm, 0
 	}

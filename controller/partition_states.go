@@ -333,14 +333,14 @@ func (c *Core) reachable(tp TopicPartition, ids []int32) []int32 {
 // bringAllOnline seeks leaders for every partition that has none.
 func (c *Core) bringAllOnline() (map[TopicPartition]error, error) {
 	return c.bringOnline(c.cluster.partitionsWhere(func(_ TopicPartition, t *topic, p *partition) bool {
-		return !t.queuedForDeletion && (p.state == newPartition || p.state == offlinePartition)
+		return !t.dying && (p.state == newPartition || p.state == offlinePartition)
 	}), forOffline)
 }
 
 // uncleanElectionEnabled tries again for partitions without a leader, of one topic or of all.
 func (c *Core) uncleanElectionEnabled(name string) error {
 	_, err := c.bringOnline(c.cluster.partitionsWhere(func(tp TopicPartition, t *topic, p *partition) bool {
-		return (name == "" || tp.Topic == name) && !t.queuedForDeletion && (p.state == newPartition || p.state == offlinePartition)
+		return (name == "" || tp.Topic == name) && !t.dying && (p.state == newPartition || p.state == offlinePartition)
 	}), forOffline)
 	return err
 }

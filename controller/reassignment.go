@@ -160,10 +160,7 @@ func (c *Core) completeReassignment(tp TopicPartition, a assignment) error {
 	}
 	c.tellEverybody(tp)
 	c.logf(LogInfo, "partition %s has replicas %v now", tp, done.replicas)
-	if t := c.cluster.topics[tp.Topic]; !c.anyReassigning(t) {
-		return c.resumeDeletionOf([]string{tp.Topic})
-	}
-	return nil
+	return c.resumeDeletionOf([]string{tp.Topic})
 }
 
 // moveLeaderIfRequired elects a leader in the target set, or tells the present one the final assignment.

@@ -170,7 +170,7 @@ func (c *Core) wentOffline(id int32, tp TopicPartition, l leadership) {
 	p := c.cluster.partition(tp)
 	p.leadership = &l
 	p.replicas[id] = offlineReplica
-	if !c.cluster.queuedForDeletion(tp.Topic) {
+	if !c.cluster.dying(tp.Topic) {
 		c.outbox.leaderAndISR(c, without(p.assignment.replicas, []int32{id}), tp, false)
 	}
 }

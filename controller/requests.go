@@ -107,7 +107,9 @@ func (c *Core) brokerAnswered(ev BrokerAnswered) error {
 	case *kmsg.UpdateMetadataResponse:
 		if resp.ErrorCode != 0 {
 			c.logf(LogError, "broker %d refused UpdateMetadata: %v", ev.BrokerID, kerr.ErrorForCode(resp.ErrorCode))
+			return nil
 		}
+		return c.deletionHeard(ev.BrokerID, ev.Request.(*kmsg.UpdateMetadataRequest))
 	}
 	return nil
 }

@@ -13,8 +13,8 @@ import (
 )
 
 // Deleting a topic. Somebody creates /admin/delete_topics/NAME; the controller tells every broker that the topic is
-// going (leader -2), stops its replicas with the order to delete, and when every replica has been deleted removes the
-// topic's nodes. A replica that is offline, a reassignment that is running, or a broker that refuses, halts the
+// going (leader -2), stops its replicas with the order to delete, and when every replica has been deleted and every broker
+// has confirmed that it knows removes the topic's nodes. A replica that is offline, a reassignment that is running, or a broker that refuses, halts the
 // deletion of the topic (it is ineligible) until what halted it is over; the request stays in ZooKeeper, so another
 // controller goes on with it.
 
@@ -55,9 +55,8 @@ func (c *Core) queueDeletions(names []string) error {
 			refused = append(refused, name)
 		case !t.queuedForDeletion:
 			t.queuedForDeletion = true
-			if c.anyReassigning(t) || c.anyOffline(t) {
-				t.deletionIneligible = true
-			}
+			t.deletionIneligible = c.anyReassigning(t)
+			t.dying = !t.deletionIneligible
 		}
 	}
 	missing, err := c.missingTopics(unknown)
@@ -67,8 +66,9 @@ func (c *Core) queueDeletions(names []string) error {
 	return c.deleteNodes(zkstate.DeleteTopicsPath, append(refused, missing...))
 }
 
-// missingTopics gives those of the unknown topics that do not exist. The others were created since the list was read:
-// both the list and the requests are looked at again.
+// missingTopics gives those of the unknown topics that do not exist. One whose node is not readable has no replicas
+// that anybody knows of: it is removed on the spot. The others were created since the list was read, and both the list
+// and the requests are looked at again.
 func (c *Core) missingTopics(unknown []string) ([]string, error) {
 	ops := make([]zkstate.Op, len(unknown))
 	for i, name := range unknown {
@@ -80,12 +80,18 @@ func (c *Core) missingTopics(unknown []string) ([]string, error) {
 	}
 	var missing []string
 	for i, name := range unknown {
-		if errors.Is(results[i].Err, zkstate.ErrNoNode) {
+		switch {
+		case errors.Is(results[i].Err, zkstate.ErrNoNode):
 			c.logf(LogWarn, "topic %s does not exist and cannot be deleted", name)
 			missing = append(missing, name)
-			continue
-		}
-		if !c.cluster.unreadable[name] {
+		case c.cluster.unreadable[name] && !c.cfg.DeleteTopics:
+			missing = append(missing, name)
+		case c.cluster.unreadable[name]:
+			c.logf(LogWarn, "topic %s is deleted, though its assignment is not readable", name)
+			if err := c.removeTopicNodes(name); err != nil {
+				return nil, err
+			}
+		default:
 			c.enqueue(look{zkstate.TopicsPath})
 			c.enqueue(look{zkstate.DeleteTopicsPath})
 		}
@@ -117,7 +123,7 @@ func (c *Core) haltDeletion(names []string, reason string) {
 func (c *Core) resumeDeletionOf(names []string) error {
 	resumed := false
 	for _, name := range names {
-		if t := c.cluster.topics[name]; t != nil && t.queuedForDeletion {
+		if t := c.cluster.topics[name]; t != nil && t.queuedForDeletion && !c.anyReassigning(t) {
 			t.deletionIneligible = false
 			resumed = true
 		}
@@ -141,6 +147,9 @@ func (c *Core) resumeDeletions() error {
 		all := c.cluster.replicasOf(c.cluster.partitionsOf(name))
 		switch started := c.replicasInState(name, deletionStarted); {
 		case len(c.replicasInState(name, deletionSuccessful)) == len(all):
+			if t.deletionStarted && len(t.untold) > 0 {
+				continue
+			}
 			if err := c.finishDeletion(t); err != nil {
 				return err
 			}
@@ -166,10 +175,16 @@ func (c *Core) beginDeletion(names []string) error {
 	}
 	c.logf(LogInfo, "deleting topics %v", names)
 	for _, name := range names {
-		if t := c.cluster.topics[name]; !t.deletionStarted {
+		t := c.cluster.topics[name]
+		t.dying = true
+		if !t.deletionStarted {
 			c.markPartitions(c.cluster.partitionsOf(name), offlinePartition)
 			c.markPartitions(c.cluster.partitionsOf(name), nonExistentPartition)
 			t.deletionStarted = true
+		}
+		t.untold = map[int32]bool{}
+		for _, id := range c.cluster.registered() {
+			t.untold[id] = true
 		}
 	}
 	c.tellEverybody(c.cluster.partitionsOf(names...)...)
@@ -197,6 +212,33 @@ func (c *Core) beginDeletion(names []string) error {
 		}
 	}
 	return nil
+}
+
+// deletionHeard learns that a broker has taken out of its metadata what is going. A topic's nodes stay until every
+// broker has: a controller that took over later could not tell any more that there was something to forget.
+func (c *Core) deletionHeard(id int32, req *kmsg.UpdateMetadataRequest) error {
+	heard := false
+	for _, t := range req.TopicStates {
+		known := c.cluster.topics[t.Topic]
+		if known == nil || len(known.untold) == 0 || len(t.PartitionStates) == 0 || t.PartitionStates[0].Leader != leaderInDeletion {
+			continue
+		}
+		delete(known.untold, id)
+		heard = heard || len(known.untold) == 0
+	}
+	if !heard {
+		return nil
+	}
+	return c.resumeDeletions()
+}
+
+// forgetUntold stops waiting for brokers that are gone.
+func (c *Core) forgetUntold(ids []int32) {
+	for _, name := range sortedKeys(c.cluster.topics) {
+		for _, id := range ids {
+			delete(c.cluster.topics[name].untold, id)
+		}
+	}
 }
 
 // stopReplicaAnswered learns which replicas a broker has deleted.
@@ -275,7 +317,7 @@ func (c *Core) failDeletion(replicas []replica) error {
 func (c *Core) retryDeletions() error {
 	var names []string
 	for _, name := range sortedKeys(c.cluster.topics) {
-		if t := c.cluster.topics[name]; t.queuedForDeletion && !c.anyReassigning(t) && !c.anyOffline(t) {
+		if t := c.cluster.topics[name]; t.queuedForDeletion && !c.anyOffline(t) {
 			names = append(names, name)
 		}
 	}
@@ -289,15 +331,23 @@ func (c *Core) finishDeletion(t *topic) error {
 	if err := c.moveReplicas(c.replicasInState(t.name, deletionSuccessful), nonExistentReplica); err != nil {
 		return err
 	}
-	root := zkstate.TopicPath(t.name)
-	if err := c.deleteBelow(root); err != nil {
+	if err := c.removeTopicNodes(t.name); err != nil {
 		return err
 	}
-	if err := c.deleteTogether(root, zkstate.EntityPath(zkstate.TopicEntity, t.name), zkstate.DeleteTopicPath(t.name)); err != nil {
-		return err
-	}
-	c.cluster.removeTopic(t.name)
 	c.logf(LogInfo, "topic %s is deleted", t.name)
+	return nil
+}
+
+// removeTopicNodes removes what stands in ZooKeeper of a topic, and forgets it.
+func (c *Core) removeTopicNodes(name string) error {
+	if err := c.deleteBelow(zkstate.TopicPath(name)); err != nil {
+		return err
+	}
+	if err := c.deleteTogether(zkstate.TopicPath(name), zkstate.EntityPath(zkstate.TopicEntity, name), zkstate.DeleteTopicPath(name)); err != nil {
+		return err
+	}
+	c.cluster.removeTopic(name)
+	delete(c.cluster.unreadable, name)
 	// If the name is in use again by now, the change of the list was reported while the old topic was still known.
 	c.enqueue(look{zkstate.TopicsPath})
 	return nil

@@ -1,0 +1,120 @@
+package simulation
+
+import (
+	"time"
+
+	"barnabas/zkstate"
+)
+
+// faults says which faults there are in a run, and how often.
+type faults struct {
+	every               time.Duration
+	kinds               []func(*Sim, *node)
+	lose, delay, repeat float64 // per message between nodes
+}
+
+func drawFaults(w *world) faults {
+	f := faults{every: pick(w, []time.Duration{300 * time.Millisecond, time.Second, 3 * time.Second})}
+	for _, kind := range []func(*Sim, *node){crash, pause, breakConnection, cutFromZooKeeper, endSession, cutLink, deposeController} {
+		if w.chance(0.6) {
+			f.kinds = append(f.kinds, kind)
+		}
+	}
+	f.lose = pick(w, []float64{0, 0.01, 0.1})
+	f.delay = pick(w, []float64{0, 0.02, 0.2})
+	f.repeat = pick(w, []float64{0, 0.02, 0.1})
+	return f
+}
+
+// planFault lets faults happen until the storm is over.
+func (s *Sim) planFault() {
+	s.w.in(s.w.between(s.faults.every/2, 2*s.faults.every), func() {
+		if s.calm {
+			return
+		}
+		if len(s.faults.kinds) > 0 {
+			pick(s.w, s.faults.kinds)(s, pick(s.w, s.nodes))
+		}
+		s.planFault()
+	})
+}
+
+// unlessCalm plans the end of a fault; heal ends them all by itself.
+func (s *Sim) unlessCalm(after time.Duration, do func()) {
+	s.w.in(after, func() {
+		if !s.calm {
+			do()
+		}
+	})
+}
+
+// crash kills a node and starts it again, often before ZooKeeper has noticed.
+func crash(s *Sim, n *node) {
+	if !n.up {
+		return
+	}
+	s.Done.Crashes++
+	n.crash()
+	s.unlessCalm(s.w.between(50*time.Millisecond, 4*time.Second), func() {
+		if !n.up {
+			n.start()
+		}
+	})
+}
+
+func pause(s *Sim, n *node) {
+	s.Done.Pauses++
+	n.pause()
+	s.unlessCalm(s.w.between(100*time.Millisecond, 5*time.Second), n.resume)
+}
+
+// breakConnection makes a node reconnect to ZooKeeper; its session lives.
+func breakConnection(s *Sim, n *node) {
+	if n.up {
+		s.Done.Cuts++
+		s.w.tell("node %d: loses its connection to ZooKeeper", n.id)
+		n.zk.cut()
+	}
+}
+
+func cutFromZooKeeper(s *Sim, n *node) {
+	if !n.up {
+		return
+	}
+	s.Done.Cuts++
+	s.w.tell("node %d: is cut from ZooKeeper", n.id)
+	n.cutFromZK = true
+	n.zk.cut()
+	s.unlessCalm(s.w.between(time.Second, 5*time.Second), func() { n.cutFromZK = false })
+}
+
+// endSession ends a node's session at once, as an operator does who closes it by its id.
+func endSession(s *Sim, n *node) {
+	if n.up && n.zk.session != nil && !n.zk.session.expired {
+		s.Done.Expiries++
+		s.zk.expire(n.zk.session)
+		if n.zk.connected {
+			n.zk.cut()
+		}
+	}
+}
+
+func cutLink(s *Sim, n *node) {
+	other := pick(s.w, s.nodes)
+	link := [2]int32{min(n.id, other.id), max(n.id, other.id)}
+	if n == other || s.cut[link] {
+		return
+	}
+	s.Done.Cuts++
+	s.w.tell("nodes %d and %d: cannot reach each other", n.id, other.id)
+	s.cut[link] = true
+	s.unlessCalm(s.w.between(500*time.Millisecond, 4*time.Second), func() { delete(s.cut, link) })
+}
+
+// deposeController removes /controller, as operators do to force an election. The controller learns of it late.
+func deposeController(s *Sim, _ *node) {
+	if s.zk.leader.nodes[zkstate.ControllerPath] != nil {
+		s.w.tell("an operator removes /controller")
+		_, _ = s.zk.commit(admin, []zkstate.Op{zkstate.Delete(zkstate.ControllerPath, zkstate.AnyVersion)})
+	}
+}

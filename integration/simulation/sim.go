@@ -1,0 +1,200 @@
+package simulation
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"barnabas/controller"
+	"barnabas/zkstate"
+)
+
+// Sim is one run.
+type Sim struct {
+	w     *world
+	zk    *ensemble
+	nodes []*node
+
+	ibp                   controller.IBP
+	alterPartition        bool
+	alterPartitionVersion int16
+	faults                faults
+	sabotage              sabotage
+	calm                  bool // the second phase: no faults any more
+
+	cut      map[[2]int32]bool // links between nodes that carry nothing
+	requests uint64
+	broken   error // the first invariant that did not hold
+	facts    facts
+	Done     Tally
+}
+
+// Tally counts what a run did, so that a lane that did nothing cannot pass for one that found nothing.
+type Tally struct {
+	Steps, Transactions, Elections, Crashes, Pauses, Cuts, Expiries, Lost, Repeated int
+	TopicsCreated, TopicsDeleted, Reassignments, ISRChanges                         int
+}
+
+// sabotage takes a guard away from the models, for tests that the simulation finds what it is for.
+type sabotage struct {
+	ignoreFence, ignoreControllerEpoch, ignoreBrokerEpoch, ignoreStopEpoch bool
+}
+
+const (
+	stormLasts = 20 * time.Second
+	calmLasts  = 90 * time.Second
+)
+
+// Run runs one seed to its end. It returns the first invariant that did not hold, or what did not converge.
+func Run(seed uint64, trace *strings.Builder) (*Sim, error) { return run(seed, trace, sabotage{}) }
+
+func run(seed uint64, trace *strings.Builder, bad sabotage) (*Sim, error) {
+	s := &Sim{w: newWorld(seed), cut: map[[2]int32]bool{}, sabotage: bad, facts: newFacts()}
+	s.w.trace = trace
+	s.zk = newEnsemble(s.w)
+	s.zk.committed = s.committed
+	s.zk.ignoreFence = bad.ignoreFence
+	s.draw()
+	s.makeDirectories()
+	for id := range int32(3 + s.w.rand.IntN(3)) {
+		s.nodes = append(s.nodes, &node{s: s, id: id + 1, core: controller.NewCore(controller.CoreConfig{}), broker: &broker{},
+			disk: map[controller.TopicPartition]controller.TopicID{}})
+	}
+	for _, n := range s.nodes {
+		n.start()
+	}
+	look := func() error { return s.broken }
+	s.planFault()
+	s.planWork()
+	if err := s.w.runUntil(stormLasts, look); err != nil {
+		return s, s.failed(seed, err)
+	}
+	s.heal()
+	var left error
+	for s.w.now < stormLasts+calmLasts {
+		if err := s.w.runUntil(s.w.now+time.Second, look); err != nil {
+			return s, s.failed(seed, err)
+		}
+		if left = s.converged(); left == nil {
+			break
+		}
+	}
+	s.Done.Steps = s.w.steps
+	if left != nil {
+		return s, s.failed(seed, fmt.Errorf("not converged %v after the last fault: %w", calmLasts, left))
+	}
+	return s, nil
+}
+
+func (s *Sim) failed(seed uint64, err error) error {
+	return fmt.Errorf("seed %d at %v: %w", seed, s.w.now, err)
+}
+
+// check notes an invariant that does not hold; the run ends after this step.
+func (s *Sim) check(holds bool, format string, args ...any) {
+	if !holds && s.broken == nil {
+		s.broken = fmt.Errorf(format, args...)
+		s.w.tell("BROKEN: %v", s.broken)
+	}
+}
+
+// draw decides what kind of world this seed is.
+func (s *Sim) draw() {
+	versions := []string{"3.9", "3.9", "3.9", "2.8", "2.7", "2.6", "2.4"}
+	s.ibp, _ = controller.ParseIBP(pick(s.w, versions))
+	s.w.tell("inter.broker.protocol.version %s", s.ibp)
+	s.alterPartition = s.ibp.AtLeast(2, 7, 2)
+	switch {
+	case s.ibp.AtLeast(3, 5, 0):
+		s.alterPartitionVersion = 3
+	case s.ibp.AtLeast(2, 8, 1):
+		s.alterPartitionVersion = int16(s.w.rand.IntN(3))
+	}
+	s.faults = drawFaults(s.w)
+	s.zk.maxLag = pick(s.w, []time.Duration{time.Millisecond, 10 * time.Millisecond, 300 * time.Millisecond})
+}
+
+func (s *Sim) wallClock() time.Time { return time.Unix(1_700_000_000, 0).Add(s.w.now) }
+
+func (s *Sim) coreConfig(n *node) controller.CoreConfig {
+	return controller.CoreConfig{
+		BrokerID: n.id, IBP: s.ibp, Listener: "PLAINTEXT", DeleteTopics: true, UncleanElection: func() bool { return false },
+		AutoRebalance: true, RebalanceInterval: 5 * time.Second, RebalancePercent: 10, Random: dice{s.w.rand},
+	}
+}
+
+// dice makes bytes of the run's source of chance.
+type dice struct{ r *rand.Rand }
+
+func (d dice) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = byte(d.r.Uint32())
+	}
+	return len(p), nil
+}
+
+// admin is the session of administrators; it is never lost.
+const admin int64 = 1
+
+func (s *Sim) makeDirectories() {
+	for _, path := range []string{"/brokers", zkstate.BrokerIDsPath, zkstate.TopicsPath, "/admin", zkstate.DeleteTopicsPath,
+		zkstate.ISRChangeNotificationPath, zkstate.LogDirEventNotificationPath, "/config", "/config/topics"} {
+		if _, err := s.zk.commit(admin, []zkstate.Op{zkstate.Create(path, nil)}); err != nil {
+			panic(err)
+		}
+	}
+}
+
+// net carries something from one node to another: late, never, or twice.
+func (s *Sim) net(from, to *node, deliver func()) {
+	carry := func(after time.Duration) {
+		s.w.in(after, func() {
+			if !s.isCut(from, to) && to.up {
+				to.atLife(to.life, deliver)
+			}
+		})
+	}
+	delay := s.w.between(200*time.Microsecond, 5*time.Millisecond)
+	if !s.calm {
+		if s.w.chance(s.faults.lose) {
+			s.Done.Lost++
+			return
+		}
+		if s.w.chance(s.faults.delay) {
+			delay = s.w.between(0, 3*time.Second)
+		}
+		if s.w.chance(s.faults.repeat) {
+			s.Done.Repeated++
+			carry(s.w.between(0, 4*time.Second))
+		}
+	}
+	carry(delay)
+}
+
+func (s *Sim) isCut(a, b *node) bool { return s.cut[[2]int32{min(a.id, b.id), max(a.id, b.id)}] }
+
+// heal ends all faults.
+func (s *Sim) heal() {
+	s.w.tell("all faults end")
+	s.calm = true
+	clear(s.cut)
+	s.zk.maxLag = 5 * time.Millisecond
+	for _, n := range s.nodes {
+		n.cutFromZK = false
+		n.resume()
+		if !n.up {
+			n.start()
+		}
+	}
+}
+
+// controllerOf is the node that this one believes to be the controller, nil if it knows none.
+func (s *Sim) active() *node {
+	for _, n := range s.nodes {
+		if n.up && !n.paused && n.status.Active {
+			return n
+		}
+	}
+	return nil
+}

@@ -1,0 +1,206 @@
+package simulation
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"barnabas/controller"
+	"barnabas/zkstate"
+)
+
+// planWork lets administrators work until the storm is over.
+func (s *Sim) planWork() {
+	works := []func(*Sim){createTopic, createTopic, deleteTopic, addPartitions, reassignByAPI, reassignByAPI, cancelReassignment, reassignByNode,
+		electByNode, electByAPI, shutDown, allocateIDs, writeJunk}
+	s.w.in(s.w.between(50*time.Millisecond, 600*time.Millisecond), func() {
+		if s.calm {
+			return
+		}
+		pick(s.w, works)(s)
+		s.planWork()
+	})
+}
+
+func (s *Sim) topicNames() []string {
+	return sortedNames(s.zk.leader.nodes[zkstate.TopicsPath].children)
+}
+
+func (s *Sim) topicNode(name string) (zkstate.TopicAssignment, *znode, bool) {
+	n := s.zk.leader.nodes[zkstate.TopicPath(name)]
+	if n == nil {
+		return zkstate.TopicAssignment{}, nil, false
+	}
+	a, err := zkstate.DecodeTopicAssignment(n.data)
+	return a, n, err == nil && len(a.Partitions) > 0
+}
+
+// someReplicas draws a replica list.
+func (s *Sim) someReplicas() []int32 {
+	var ids []int32
+	for _, i := range s.w.rand.Perm(len(s.nodes))[:1+s.w.rand.IntN(3)] {
+		ids = append(ids, int32(i)+1)
+	}
+	return ids
+}
+
+// createTopic does what CreateTopics does: it refuses a name in use or in deletion, and writes the node.
+func createTopic(s *Sim) {
+	name := fmt.Sprintf("t%d", s.w.rand.IntN(4))
+	if s.zk.leader.nodes[zkstate.DeleteTopicPath(name)] != nil || s.zk.leader.nodes[zkstate.TopicPath(name)] != nil {
+		return
+	}
+	node := zkstate.TopicAssignment{Version: 3, Partitions: map[int32]zkstate.ReplicaAssignment{}}
+	if s.w.chance(0.5) && s.ibp.AtLeast(2, 8, 0) {
+		_, _ = dice{s.w.rand}.Read(node.ID[:])
+	}
+	for p := range int32(1 + s.w.rand.IntN(3)) {
+		node.Partitions[p] = zkstate.ReplicaAssignment{Replicas: s.someReplicas()}
+	}
+	s.Done.TopicsCreated++
+	s.w.tell("topic %s is created: %v", name, node.Partitions)
+	s.facts.topicMade(name)
+	_, _ = s.zk.commit(admin, []zkstate.Op{zkstate.Create(zkstate.EntityPath(zkstate.TopicEntity, name), zkstate.EntityConfig{}.Encode())})
+	_, _ = s.zk.commit(admin, []zkstate.Op{zkstate.Create(zkstate.TopicPath(name), node.Encode())})
+}
+
+func deleteTopic(s *Sim) {
+	names := s.topicNames()
+	if len(names) == 0 {
+		return
+	}
+	name := pick(s.w, names)
+	if _, err := s.zk.commit(admin, []zkstate.Op{zkstate.Create(zkstate.DeleteTopicPath(name), nil)}); err == nil {
+		s.w.tell("topic %s is to be deleted", name)
+		s.Done.TopicsDeleted++
+	}
+}
+
+func addPartitions(s *Sim) {
+	names := s.topicNames()
+	if len(names) == 0 {
+		return
+	}
+	name := pick(s.w, names)
+	a, n, ok := s.topicNode(name)
+	if !ok || len(a.Partitions) > 4 {
+		return
+	}
+	a.Partitions[int32(len(a.Partitions))] = zkstate.ReplicaAssignment{Replicas: s.someReplicas()}
+	s.w.tell("topic %s gets a partition", name)
+	_, _ = s.zk.commit(admin, []zkstate.Op{zkstate.Set(zkstate.TopicPath(name), a.Encode(), n.version)})
+}
+
+func (s *Sim) somePartition() (controller.TopicPartition, bool) {
+	names := s.topicNames()
+	if len(names) == 0 {
+		return controller.TopicPartition{}, false
+	}
+	name := pick(s.w, names)
+	a, _, ok := s.topicNode(name)
+	if !ok {
+		return controller.TopicPartition{}, false
+	}
+	return controller.TopicPartition{Topic: name, Partition: int32(s.w.rand.IntN(len(a.Partitions)))}, true
+}
+
+// byAPI sends a request to some node, the controller more often than not.
+func (s *Sim) byAPI(req kmsg.Request, done func(kmsg.Response)) {
+	n := s.active()
+	if n == nil || s.w.chance(0.2) {
+		n = pick(s.w, s.nodes)
+	}
+	if n.up && !n.paused {
+		n.ask(overTheWire(req), done)
+	}
+}
+
+func (s *Sim) alterReassignment(tp controller.TopicPartition, target []int32) {
+	req := kmsg.NewPtrAlterPartitionAssignmentsRequest()
+	p := kmsg.AlterPartitionAssignmentsRequestTopicPartition{Partition: tp.Partition, Replicas: target}
+	req.Topics = []kmsg.AlterPartitionAssignmentsRequestTopic{{Topic: tp.Topic, Partitions: []kmsg.AlterPartitionAssignmentsRequestTopicPartition{p}}}
+	s.w.tell("partition %s is to be reassigned to %v", tp, target)
+	s.byAPI(req, func(kmsg.Response) { s.Done.Reassignments++ })
+}
+
+func reassignByAPI(s *Sim) {
+	if tp, ok := s.somePartition(); ok {
+		s.alterReassignment(tp, s.someReplicas())
+	}
+}
+
+func cancelReassignment(s *Sim) {
+	if tp, ok := s.somePartition(); ok {
+		s.alterReassignment(tp, nil)
+	}
+}
+
+func reassignByNode(s *Sim) {
+	tp, ok := s.somePartition()
+	if !ok {
+		return
+	}
+	data := zkstate.EncodeReassignments([]zkstate.Reassignment{{TopicPartition: zkstate.TopicPartition(tp), Replicas: s.someReplicas()}})
+	if _, err := s.zk.commit(admin, []zkstate.Op{zkstate.Create(zkstate.ReassignPartitionsPath, data)}); err == nil {
+		s.w.tell("reassignment by node: %s", data)
+	}
+}
+
+func electByNode(s *Sim) {
+	if tp, ok := s.somePartition(); ok {
+		data := zkstate.EncodePreferredReplicaElection([]zkstate.TopicPartition{zkstate.TopicPartition(tp)})
+		_, _ = s.zk.commit(admin, []zkstate.Op{zkstate.Create(zkstate.PreferredReplicaElectionPath, data)})
+	}
+}
+
+func electByAPI(s *Sim) {
+	req := kmsg.NewPtrElectLeadersRequest()
+	req.Version = 2
+	s.byAPI(req, func(kmsg.Response) {})
+}
+
+// shutDown asks the controller for a controlled shutdown of a node, then stops it and starts it again.
+func shutDown(s *Sim) {
+	n := pick(s.w, s.nodes)
+	c := s.active()
+	if !n.up || n.paused || n.broker.epoch == 0 || c == nil {
+		return
+	}
+	req := kmsg.NewPtrControlledShutdownRequest()
+	req.Version, req.BrokerID, req.BrokerEpoch = 3, n.id, n.broker.epoch
+	life := n.life
+	s.w.tell("node %d: asks for its shutdown", n.id)
+	s.net(n, c, func() { c.ask(overTheWire(req), func(kmsg.Response) {}) })
+	s.unlessCalm(s.w.between(50*time.Millisecond, time.Second), func() {
+		if n.life == life && !n.paused {
+			crash(s, n)
+		}
+	})
+}
+
+// allocateIDs takes a block of producer ids and compares it with all that were given before.
+func allocateIDs(s *Sim) {
+	n := pick(s.w, s.nodes)
+	if !n.up || n.broker.epoch == 0 {
+		return
+	}
+	req := kmsg.NewPtrAllocateProducerIDsRequest()
+	req.BrokerID, req.BrokerEpoch = n.id, n.broker.epoch
+	s.byAPI(req, func(resp kmsg.Response) {
+		r := resp.(*kmsg.AllocateProducerIDsResponse)
+		if r.ErrorCode == 0 {
+			s.check(!slices.Contains(s.facts.blocks, r.ProducerIDStart), "H52: producer ids from %d are given twice", r.ProducerIDStart)
+			s.facts.blocks = append(s.facts.blocks, r.ProducerIDStart)
+		}
+	})
+}
+
+// writeJunk puts what makes no sense where the controller reads.
+func writeJunk(s *Sim) {
+	junk := []byte(pick(s.w, []string{"", "{", "null", `{"version":1,"partitions":[{"topic":7}]}`, `{"version":1,"partitions":{"0":["1","2"]}}`}))
+	path := pick(s.w, []string{zkstate.ReassignPartitionsPath, zkstate.PreferredReplicaElectionPath, zkstate.TopicPath("junk"),
+		zkstate.ISRChangeNotificationPath + "/isr_change_x", zkstate.LogDirEventNotificationPath + "/log_dir_event_x", zkstate.DeleteTopicPath("nowhere")})
+	_, _ = s.zk.commit(admin, []zkstate.Op{zkstate.Create(path, junk)})
+}
