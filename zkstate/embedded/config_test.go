@@ -1,0 +1,84 @@
+package embedded
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func parse(t *testing.T, text string) (Config, error) {
+	file := filepath.Join(t.TempDir(), "zoo.cfg")
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	return ParseConfig(file)
+}
+
+func TestZooKeepersOwnKeysAreRead(t *testing.T) {
+	c, err := parse(t, `# as Kafka ships it, and more
+dataDir=/tmp/zookeeper
+clientPort=2181
+clientPortAddress=127.0.0.1
+maxClientCnxns=0
+admin.enableServer=false
+tickTime = 2000
+initLimit=10
+syncLimit=5
+minSessionTimeout=-1
+maxSessionTimeout=90000
+4lw.commands.whitelist=ruok, stat
+autopurge.purgeInterval=1
+extendedTypesEnabled=true
+DigestAuthenticationProvider.superDigest=super:D/InIHSb7yEEbrWz8b9l71RjZJU=
+server.1=localhost:2888:3888
+secureClientPort=2182
+flowers=roses
+`)
+	require.NoError(t, err)
+	require.Equal(t, []string{"secureClientPort is ignored: the embedded server does not speak TLS", "unknown key flowers is ignored"}, c.Warnings)
+	c.Warnings = nil
+	require.Equal(t, Config{
+		Addr: "127.0.0.1:2181", DataDir: "/tmp/zookeeper", TickTime: 2 * time.Second, MaxSessionTimeout: 90 * time.Second,
+		FourLetterWhitelist: []string{"ruok", "stat"}, ExtendedTypes: true, SuperDigest: "super:D/InIHSb7yEEbrWz8b9l71RjZJU=",
+	}, c)
+}
+
+func TestDefaultsAreZooKeepers(t *testing.T) {
+	c, err := parse(t, "dataDir=/x\nclientPort=2181\n")
+	require.NoError(t, err)
+	c.Log = testConfig(t).Log
+	c, err = c.withDefaults()
+	require.NoError(t, err)
+	require.Equal(t, []any{":2181", 60, 3 * time.Second, 6 * time.Second, time.Minute, 0xfffff, []string{"srvr"}},
+		[]any{c.Addr, c.MaxClientConns, c.TickTime, c.MinSessionTimeout, c.MaxSessionTimeout, c.JuteMaxBuffer, c.FourLetterWhitelist})
+}
+
+func TestAWrongConfigurationIsRefusedByName(t *testing.T) {
+	for text, want := range map[string]string{
+		"clientPort=2181\n":                                                  "dataDir is not set",
+		"dataDir=/x\n":                                                       "clientPort is not set",
+		"dataDir=/x\nclientPort=70000\n":                                     "clientPort",
+		"dataDir=/x\nclientPort=1\ntickTime=fast\n":                          "tickTime",
+		"dataDir=/x\nclientPort=1\nserver.1=a:1:2\nserver.2=b:1:2\n":         "one process",
+		"dataDir=/x\nclientPort=1\nmaxClientCnxns=99999999999999999999999\n": "maxClientCnxns",
+	} {
+		_, err := parse(t, text)
+		require.ErrorContains(t, err, want)
+	}
+	_, err := ParseConfig(filepath.Join(t.TempDir(), "missing"))
+	require.ErrorContains(t, err, "missing")
+	cfg := testConfig(t)
+	cfg.MinSessionTimeout, cfg.MaxSessionTimeout = 2*time.Minute, time.Minute
+	_, err = Start(cfg)
+	require.ErrorContains(t, err, "minSessionTimeout")
+	cfg = testConfig(t)
+	cfg.Addr = "256.0.0.1:1"
+	_, err = Start(cfg)
+	require.Error(t, err)
+}
+
+func FuzzParseConfig(f *testing.F) {
+	f.Add("dataDir=/x\nclientPort=2181\n")
+	f.Fuzz(func(t *testing.T, text string) { _, _ = parse(t, text) })
+}
