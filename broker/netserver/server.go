@@ -33,8 +33,8 @@ type Config struct {
 	// SendBuffer is that of the socket; -1 or 0: the system's choice [socket.send.buffer.bytes]. Kafka's 100 KiB sends
 	// big pieces of files at two thirds of the processor time that the system's growing buffers take.
 	SendBuffer int
-	// ReceiveBuffer is that of the socket; -1 or 0: the system's choice [socket.receive.buffer.bytes]. Kafka's 100 KiB
-	// costs requests of a megabyte half as much again as leaving it to the system.
+	// ReceiveBuffer is that of the socket; -1 or 0: the system's choice [socket.receive.buffer.bytes]. The system's
+	// choice is kept, too, where it grows to this size by itself.
 	ReceiveBuffer int
 	Backlog       int // connections waiting to be accepted; 0: as many as the system allows [socket.listen.backlog.size]
 	Log           *logrus.Entry
