@@ -1,7 +1,6 @@
 package api
 
 import (
-	"errors"
 	"strings"
 	"time"
 
@@ -35,9 +34,12 @@ import (
 // fail here (unknown id or name) do not end the wait, unless nothing is left to
 // wait for.
 //
-// Not honoured: versions 0 to 3, which want message sets of before Kafka 0.11;
-// a partition that a request without a session names twice is answered twice.
+// Not honoured: versions 0 to 3, which want message sets of before Kafka 0.11.
 func (d *Dispatcher) fetch(c *call, req *kmsg.FetchRequest) {
+	if req.IsolationLevel < 0 || req.IsolationLevel > 1 {
+		c.refuseFetch(req, kerr.UnknownServerError)
+		return
+	}
 	replica := fetchReplica(req)
 	snapshot := d.deps.Metadata.Load()
 	op := &fetchCall{call: c, d: d, version: req.Version}
@@ -51,10 +53,6 @@ func (d *Dispatcher) fetch(c *call, req *kmsg.FetchRequest) {
 	}, snapshot)
 	if op.turn.err != nil {
 		op.replyError(op.turn.err, noSession)
-		return
-	}
-	if req.IsolationLevel < 0 || req.IsolationLevel > 1 {
-		op.replyError(errUnknownIsolation, req.SessionID)
 		return
 	}
 	readable := op.setUnreadableAside(snapshot)
@@ -80,7 +78,26 @@ func (d *Dispatcher) fetch(c *call, req *kmsg.FetchRequest) {
 	d.deps.Replicas.Fetch(&op.request, op.done)
 }
 
-var errUnknownIsolation = errors.New("isolation level that is neither 0 nor 1")
+// refuseFetch answers a request that makes no sense: with the error for the
+// whole and, as far as versions have no such field or may not look at it, for
+// each partition.
+func (c *call) refuseFetch(req *kmsg.FetchRequest, err error) {
+	resp := wire.FetchResponse{SessionID: req.SessionID}
+	resp.ErrorCode, _ = code(err)
+	for i := range req.Topics {
+		if req.Version >= 13 {
+			break
+		}
+		t := wire.FetchTopic{Topic: req.Topics[i].Topic}
+		for _, p := range req.Topics[i].Partitions {
+			row := wire.NewFetchPartition(p.Partition)
+			row.ErrorCode, row.Aborted = resp.ErrorCode, []wire.AbortedTxn{}
+			t.Partitions = append(t.Partitions, row)
+		}
+		resp.Topics = append(resp.Topics, t)
+	}
+	c.Reply(wire.EncodeFetch(c.header, &resp))
+}
 
 func fetchReplica(req *kmsg.FetchRequest) kmsg.FetchRequestReplicaState {
 	if req.Version >= 15 {
@@ -124,7 +141,50 @@ func fetchPartitions(req *kmsg.FetchRequest, snapshot *metadata.Snapshot) []part
 			})
 		}
 	}
+	if mayNameTwice(req) {
+		return lastAsked(asks)
+	}
 	return asks
+}
+
+// fewTopics is how many topics are compared with each other rather than put
+// into a map.
+const fewTopics = 8
+
+// mayNameTwice tells, cheaply for the usual request, whether a partition might
+// be named twice: when partitions of a topic do not rise, or topics repeat.
+func mayNameTwice(req *kmsg.FetchRequest) bool {
+	for i := range req.Topics {
+		parts := req.Topics[i].Partitions
+		for j := 1; j < len(parts); j++ {
+			if parts[j].Partition <= parts[j-1].Partition {
+				return true
+			}
+		}
+		for j := 0; j < i && i < fewTopics; j++ {
+			if req.Topics[i].Topic == req.Topics[j].Topic && req.Topics[i].TopicID == req.Topics[j].TopicID {
+				return true
+			}
+		}
+	}
+	return len(req.Topics) > fewTopics
+}
+
+// lastAsked keeps one ask for each partition, in the place of the first and
+// with what the last one said.
+func lastAsked(asks []partition.FetchPartition) []partition.FetchPartition {
+	at := make(map[sessionKey]int, len(asks))
+	kept := asks[:0]
+	for i := range asks {
+		key := sessionKey{topic: asks[i].Topic, id: metadata.TopicID(asks[i].TopicID), index: asks[i].Partition}
+		if first, twice := at[key]; twice {
+			kept[first] = asks[i]
+			continue
+		}
+		at[key] = len(kept)
+		kept = append(kept, asks[i])
+	}
+	return kept
 }
 
 func forgottenPartitions(req *kmsg.FetchRequest) []forgottenPartition {

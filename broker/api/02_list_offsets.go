@@ -22,7 +22,8 @@ import (
 //	9  -5: the last offset in tiered storage (KIP-1005), of which there is none
 //
 // Not honoured: version 0 asked for up to n beginnings of segments before a
-// time; it gets the one offset that later versions would.
+// time; it gets the one offset that later versions would and, for the end of the
+// log, the beginning of the log.
 func (d *Dispatcher) listOffsets(c *call, req *kmsg.ListOffsetsRequest) {
 	resp := kmsg.NewPtrListOffsetsResponse()
 	snapshot := d.deps.Metadata.Load()
@@ -102,14 +103,27 @@ func (d *Dispatcher) listOffset(req *kmsg.ListOffsetsRequest, topic string, ask 
 	to := kmsg.NewListOffsetsResponseTopicPartition()
 	to.Partition = ask.Partition
 	if req.Version == 0 {
-		to.OldStyleOffsets = []int64{}
-		if offset >= 0 && ask.MaxNumOffsets > 0 {
-			to.OldStyleOffsets = append(to.OldStyleOffsets, offset)
-		}
+		to.OldStyleOffsets = d.oldStyleOffsets(req, topic, ask, offset)
 		return to
 	}
 	to.Timestamp, to.Offset, to.LeaderEpoch = ts, offset, leaderEpoch
 	return to
+}
+
+// oldStyleOffsets is the list of version 0: the offset found and, for the end of
+// the log, its beginning too.
+func (d *Dispatcher) oldStyleOffsets(req *kmsg.ListOffsetsRequest, topic string, ask *kmsg.ListOffsetsRequestTopicPartition, offset int64) []int64 {
+	offsets := []int64{}
+	if offset < 0 || ask.MaxNumOffsets <= 0 {
+		return offsets
+	}
+	offsets = append(offsets, offset)
+	if ask.Timestamp == -1 && ask.MaxNumOffsets > 1 {
+		if _, first, _, err := d.deps.Replicas.ListOffset(topic, ask.Partition, -2, false, req.ReplicaID, partition.None, 1); err == nil && first < offset {
+			offsets = append(offsets, first)
+		}
+	}
+	return offsets
 }
 
 func failedOffset(id int32, err error) kmsg.ListOffsetsResponseTopicPartition {

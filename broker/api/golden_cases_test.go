@@ -259,7 +259,10 @@ type fetchAskTopic struct {
 func (a fetchAsk) request(version int16) *kmsg.FetchRequest {
 	req := kmsg.NewPtrFetchRequest()
 	req.Version = version
-	req.ReplicaID, req.ReplicaState.ID, req.ReplicaState.Epoch = a.replica, a.replica, -1
+	req.ReplicaID = a.replica
+	if version >= 15 {
+		req.ReplicaState.ID, req.ReplicaState.Epoch = a.replica, -1
+	}
 	req.MaxWaitMillis, req.MinBytes, req.MaxBytes, req.IsolationLevel = 100, a.minBytes, a.maxBytes, a.isolation
 	if a.maxBytes == 0 {
 		req.MaxBytes = 1 << 20
