@@ -15,7 +15,7 @@ import (
 
 // Limits on what one connection may hold of the server.
 const (
-	maxInFlight    = 256              // requests decoded and not answered
+	maxInFlight    = 64               // requests decoded and not answered
 	softQueueBytes = 1 << 20          // answers waiting to be written: no more requests are read
 	hardQueueBytes = 256 << 20        // …the connection is given up
 	firstFrameWait = 30 * time.Second // a connection that never says what it wants

@@ -77,7 +77,7 @@ func TestAStormOfMalformedInputDoesNotTouchAHealthyClient(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	slowest := time.Duration(0)
-	for i := range 500 {
+	for i := range 150 {
 		began := time.Now()
 		_, err := healthy.Call(proto.OpCreate2, create(fmt.Sprintf("/n%d", i), "x", 0))
 		require.NoError(t, err)
@@ -91,7 +91,7 @@ func TestAStormOfMalformedInputDoesNotTouchAHealthyClient(t *testing.T) {
 	require.Less(t, int64(after.HeapInuse)-int64(before.HeapInuse), int64(64<<20))
 	r, err := healthy.Call(proto.OpGetAllChildrenNum, &proto.PathRequest{Path: "/"})
 	require.NoError(t, err)
-	require.GreaterOrEqual(t, r.Int32(), int32(500))
+	require.GreaterOrEqual(t, r.Int32(), int32(150))
 }
 
 // A client that asks for much and reads nothing is held back, and costs no more than the answers under way.
@@ -111,7 +111,7 @@ func TestAClientThatNeverReadsIsHeldBack(t *testing.T) {
 	get := proto.Seal(proto.AppendRequest(proto.AppendInt32(proto.AppendInt32(proto.Frame(), 1), int32(proto.OpGetData)), &proto.ReadRequest{Path: "/big"}))
 	written := 0
 	for ; written < 1<<20; written++ { // until the server reads no more, or hangs up because the session ran out
-		_ = conn.SetWriteDeadline(time.Now().Add(3 * time.Second))
+		_ = conn.SetWriteDeadline(time.Now().Add(time.Second))
 		if _, err := conn.Write(get); err != nil {
 			break
 		}

@@ -100,7 +100,7 @@ func (b *base) Addr() string { return b.addr }
 func (b *base) writeConfig(dir string, lines []string) string {
 	host, port, err := net.SplitHostPort(b.addr)
 	must(b.t, err)
-	text := fmt.Sprintf("tickTime=100\ndataDir=%s\nclientPortAddress=%s\nclientPort=%s\nmaxClientCnxns=0\nadmin.enableServer=false\n"+
+	text := fmt.Sprintf("tickTime=100\nmaxSessionTimeout=60000\ndataDir=%s\nclientPortAddress=%s\nclientPort=%s\nmaxClientCnxns=0\nadmin.enableServer=false\n"+
 		"4lw.commands.whitelist=*\n%s\n", filepath.Join(dir, "data"), host, port, strings.Join(lines, "\n"))
 	file := filepath.Join(dir, "zoo.cfg")
 	must(b.t, os.WriteFile(file, []byte(text), 0o600))
