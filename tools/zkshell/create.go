@@ -33,15 +33,24 @@ func (s *shell) create(p parsed) error {
 	req.ACL = []proto.ACL{{Perms: proto.PermAll, Scheme: "world", ID: "anyone"}}
 	if len(p.args) > 3 {
 		if req.ACL = s.parseACL(p.args[3]); len(req.ACL) == 0 {
-			return failf("Acl is not valid : %s", path)
+			return s.badACL()
 		}
 	}
 	r, err := s.zk.call(req.Op, req)
+	if isCode(err, proto.InvalidACL) {
+		fmt.Fprintln(s.stderr, keeperText(proto.InvalidACL, path))
+	}
 	if err != nil {
 		return explain(err, path)
 	}
 	fmt.Fprintf(s.stderr, "Created %s\n", s.zk.strip(r.String()))
 	return r.Err()
+}
+
+// badACL reports an ACL of which nothing was left. The original's client finds out before it asks, and then names no path.
+func (s *shell) badACL() error {
+	fmt.Fprintln(s.stderr, "KeeperErrorCode = InvalidACL")
+	return failf("Acl is not valid : null")
 }
 
 // createMode turns the options into an operation and its flags.
