@@ -46,11 +46,11 @@ var clusterWideOnListeners = []string{"max.connections", "max.connection.creatio
 
 // validateBroker judges a broker's whole dynamic configuration, or the default of all brokers.
 func (a *Admin) validateBroker(r Resource, configs map[string]string) error {
-	refuse := func(names []string, why string) error {
+	refuse := func(names []string, why, set string) error {
 		if len(names) == 0 {
 			return nil
 		}
-		return failed(kerr.InvalidRequest, "%s: %s", why, scalaSet(names))
+		return failed(kerr.InvalidRequest, "%s: %s(%s)", why, set, strings.Join(names, ", "))
 	}
 	var readOnly, bare, perBroker, passwords []string
 	names := keysInOrder(configs, nil)
@@ -69,10 +69,10 @@ func (a *Admin) validateBroker(r Resource, configs map[string]string) error {
 			passwords = append(passwords, name)
 		}
 	}
-	if err := refuse(readOnly, "Cannot update these configs dynamically"); err != nil {
+	if err := refuse(readOnly, "Cannot update these configs dynamically", "Set"); err != nil {
 		return err
 	}
-	if err := refuse(bare, "These security configs can be dynamically updated only per-listener using the listener prefix"); err != nil {
+	if err := refuse(bare, "These security configs can be dynamically updated only per-listener using the listener prefix", "HashSet"); err != nil {
 		return err
 	}
 	for _, name := range names {
@@ -81,7 +81,7 @@ func (a *Admin) validateBroker(r Resource, configs map[string]string) error {
 		}
 	}
 	if r.Name == "" {
-		if err := refuse(perBroker, "Cannot update these configs at default cluster level, broker id must be specified"); err != nil {
+		if err := refuse(perBroker, "Cannot update these configs at default cluster level, broker id must be specified", "Set"); err != nil {
 			return err
 		}
 	}
@@ -97,13 +97,4 @@ func (a *Admin) checkBroker(name, value string) error {
 		return checkAtLeastZero(name, value)
 	}
 	return a.cfg.Table.CheckBroker(name, value)
-}
-
-// scalaSet writes names as Scala prints a set.
-func scalaSet(names []string) string {
-	kind := "Set("
-	if len(names) > 4 {
-		kind = "HashSet("
-	}
-	return kind + strings.Join(names, ", ") + ")"
 }

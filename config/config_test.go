@@ -69,9 +69,9 @@ func TestBadValuesAreRefusedInKafkasWords(t *testing.T) {
 		"preallocate=yes":                             "Invalid value yes for configuration preallocate: Expected value to be either true or false",
 		"min.cleanable.dirty.ratio=1.5":               "Invalid value 1.5 for configuration min.cleanable.dirty.ratio: Value must be no more than 1",
 		"compression.type=brotli":                     "Invalid value brotli for configuration compression.type: String must be one of: uncompressed, zstd, lz4, snappy, gzip, producer",
-		"cleanup.policy=compact,shred":                "Invalid value [compact, shred] for configuration cleanup.policy: String must be one of: compact, delete",
+		"cleanup.policy=compact,shred":                "Invalid value shred for configuration cleanup.policy: String must be one of: compact, delete",
 		"message.timestamp.type=now":                  "Invalid value now for configuration message.timestamp.type: String must be one of: CreateTime, LogAppendTime",
-		"leader.replication.throttled.replicas=0:1,x": "Invalid value [0:1, x] for configuration leader.replication.throttled.replicas: The value must be the literal '*' or a list of replicas in the following format: [partitionId]:[brokerId],[partitionId]:[brokerId],...",
+		"leader.replication.throttled.replicas=0:1,x": "Invalid value [0:1, x] for configuration leader.replication.throttled.replicas: leader.replication.throttled.replicas must be the literal '*' or a list of replicas in the following format: [partitionId]:[brokerId],[partitionId]:[brokerId],...",
 	} {
 		name, v, _ := strings.Cut(value, "=")
 		assert.EqualError(t, Topic.Lookup(name).Check(v), want)

@@ -95,7 +95,7 @@ func (k *Key) Check(value string) error {
 
 func (k *Key) check(value string) (shown, reason string) {
 	value = strings.TrimSpace(value)
-	var v Value
+	v := Value{name: k.Name}
 	switch k.Type {
 	case Boolean:
 		if !strings.EqualFold(value, "true") && !strings.EqualFold(value, "false") {
@@ -114,15 +114,19 @@ func (k *Key) check(value string) (shown, reason string) {
 			return value, "Not a number of type DOUBLE"
 		}
 		v.number = f
+		if value = strconv.FormatFloat(f, 'f', -1, 64); !strings.Contains(value, ".") {
+			value += ".0" // as Java writes a double
+		}
 	case List:
 		v.items = SplitList(value)
 		value = "[" + strings.Join(v.items, ", ") + "]"
 	}
-	v.text = value
+	v.text, shown = value, value
+	v.shown = &shown
 	if k.Valid != nil {
-		return value, k.Valid(v)
+		reason = k.Valid(v)
 	}
-	return value, ""
+	return shown, reason
 }
 
 // SplitList splits a LIST value at commas and trims the items; an empty value is an empty list.

@@ -9,9 +9,11 @@ import (
 
 // Value is a parsed value as a validator sees it.
 type Value struct {
+	name   string // of the key
 	text   string
 	number float64
 	items  []string
+	shown  *string // what an error shows of the value; a validator may narrow it to the part at fault
 }
 
 // Validator returns why a value is not valid, in Kafka's words, or "" if it is.
@@ -79,6 +81,7 @@ func eachOneOf(legal ...string) Validator {
 	return func(v Value) string {
 		for _, item := range v.items {
 			if reason := oneOf(legal...)(Value{text: item}); reason != "" {
+				*v.shown = item
 				return reason
 			}
 		}
@@ -102,7 +105,7 @@ func throttledReplicas(v Value) string {
 	}
 	for _, item := range v.items {
 		if !throttledReplica.MatchString(item) {
-			return "The value must be the literal '*' or a list of replicas in the following format: [partitionId]:[brokerId],[partitionId]:[brokerId],..."
+			return v.name + " must be the literal '*' or a list of replicas in the following format: [partitionId]:[brokerId],[partitionId]:[brokerId],..."
 		}
 	}
 	return ""
