@@ -82,6 +82,10 @@ func (c *cluster) start(id int32, disk *vfs.CrashFS) {
 		HighWatermarkInterval: 20 * time.Millisecond, CheckpointInterval: 50 * time.Millisecond, Now: time.Now, Log: c.log.WithField("broker", id),
 	})
 	require.NoError(c.t, err)
+	if l := logs.Get(tp0); l != nil {
+		c.note("%d starts: %d..%d, high watermark %d, recovery %+v", id, l.StartOffset(), l.EndOffset(), l.HighWatermark(), l.Recovery())
+		c.whole(id, l)
+	}
 	n := &node{id: id, disk: disk, logs: logs, cut: make(chan struct{})}
 	c.mu.Lock()
 	c.registrations++
@@ -116,6 +120,7 @@ func (n *node) stop(testing.TB) {
 // written, or what had been made durable and whatever the adversary leaves.
 func (c *cluster) die(id int32, how vfs.Adversary, seed uint64) *vfs.CrashFS {
 	n := c.nodes[id]
+	c.note("%d dies: %s", id, how)
 	c.mu.Lock()
 	c.alive[id] = false
 	delete(c.epochs, id)
@@ -195,6 +200,7 @@ func (c *cluster) order() {
 	c.mu.Unlock()
 	for _, n := range living {
 		n.replicas.SetAliveBrokers(brokers)
+		c.note("to %d: leader %d epoch %d ISR %v", n.id, o.Leader, o.LeaderEpoch, o.ISR)
 		all, _ := n.replicas.ApplyLeaderAndISR(partition.LeaderAndISR{ControllerID: 1, ControllerEpoch: 1, BrokerEpoch: -1, Partitions: []partition.LeaderAndISRPartition{o}})
 		require.NoError(c.t, all)
 	}
@@ -282,6 +288,31 @@ func (n *node) dead() bool {
 	default:
 		return false
 	}
+}
+
+// whole checks that a log has no gap: nothing here compacts.
+func (c *cluster) whole(id int32, log *commitlog.Log) {
+	next := log.StartOffset()
+	for next < log.EndOffset() {
+		r, err := log.Read(next, commitlog.ReadOptions{MaxBytes: 1 << 20, MinOneBatch: true, UpTo: log.EndOffset()})
+		require.NoError(c.t, err)
+		data, err := r.Range.ReadAll()
+		r.Range.Release()
+		require.NoError(c.t, err)
+		for len(data) > 0 {
+			b, rest, err := record.Next(data)
+			require.NoError(c.t, err)
+			if b.BaseOffset() != next {
+				c.t.Errorf("replica %d has a gap from %d to %d", id, next, b.BaseOffset())
+			}
+			next, data = b.LastOffset()+1, rest
+		}
+	}
+}
+
+// note keeps what happened, for a run that fails.
+func (c *cluster) note(format string, args ...any) {
+	c.t.Logf(time.Now().Format("05.000 ")+format, args...)
 }
 
 // values reads a node's whole log.

@@ -129,6 +129,9 @@ func survive(t *testing.T, ibp string, seed uint64) {
 	c.settled()
 
 	require.Greater(t, len(acked), 20, "the run did its work")
+	for _, id := range c.replicas {
+		c.whole(id, c.nodes[id].logs.Get(tp0))
+	}
 	want, raw := c.nodes[1].values(t)
 	for offset, value := range acked {
 		require.Less(t, offset, int64(len(want)), "acknowledged %s at %d is lost", value, offset)
