@@ -1,0 +1,139 @@
+package api
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"barnabas/broker/metadata"
+	"barnabas/broker/wire"
+)
+
+func TestEveryAPIServedHasAHandlerAndNoOtherHasOne(t *testing.T) {
+	served := make(map[int16]bool)
+	for _, api := range wire.APIs {
+		served[api.Key] = true
+		require.Contains(t, handlers, api.Key, api.Name)
+	}
+	for key := range handlers {
+		require.True(t, served[key], "%s has a handler and is not advertised", kmsg.NameForKey(key))
+	}
+}
+
+func TestWhatIsNotServedClosesTheConnection(t *testing.T) {
+	w := newWorld(t, 1, readCluster(t))
+	for _, request := range [][]byte{
+		nil,
+		{0, 3},
+		{0, 99, 0, 0, 0, 0, 0, 7, 0xff, 0xff}, // no such API
+		{0, 3, 0, 77, 0, 0, 0, 7, 0xff, 0xff, 0, 0, 0, 0},      // no such version
+		{0, 3, 0, 1, 0, 0, 0, 7, 0xff, 0xff, 0x7f, 0, 0, 0},    // more topics than bytes
+		{0, 3, 0, 1, 0, 0, 0, 7, 0xff, 0xff, 0, 0, 0, 0, 1, 2}, // bytes left over
+	} {
+		require.Error(t, w.handle("PLAINTEXT", request).closed, "% x", request)
+	}
+}
+
+func TestAFullQueueOfWorkersClosesTheConnection(t *testing.T) {
+	w := newWorld(t, 1, readCluster(t))
+	w.d.workers.close()
+	o := w.handle("PLAINTEXT", frame(kmsg.NewPtrInitProducerIDRequest()))
+	require.ErrorIs(t, o.closed, errBusy)
+}
+
+func TestWorkersRefuseBeyondTheirQueueAndFinishWhatTheyTook(t *testing.T) {
+	w := newWorkers(1, 2)
+	started, release := make(chan struct{}), make(chan struct{})
+	var ran atomic.Int32
+	require.True(t, w.submit(func(context.Context) {
+		close(started)
+		<-release
+		ran.Add(1)
+	}))
+	<-started
+	for range 2 {
+		require.True(t, w.submit(func(ctx context.Context) {
+			<-ctx.Done() // closing tells those that still run
+			ran.Add(1)
+		}))
+	}
+	require.False(t, w.submit(func(context.Context) { ran.Add(100) }))
+	closed := make(chan struct{})
+	go func() {
+		w.close()
+		w.close()
+		close(closed)
+	}()
+	close(release)
+	<-closed
+	require.Equal(t, int32(3), ran.Load())
+	require.False(t, w.submit(func(context.Context) {}))
+}
+
+func TestClosingAnswersWhatWaitsForATopic(t *testing.T) {
+	w := newWorld(t, 1, readCluster(t))
+	ready := make(chan struct{})
+	w.d.waits.await(time.Hour, func(s *metadata.Snapshot) bool { return false }, func(*metadata.Snapshot) { close(ready) })
+	w.d.Close()
+	<-ready
+	again := make(chan struct{})
+	w.d.waits.await(time.Hour, func(s *metadata.Snapshot) bool { return false }, func(*metadata.Snapshot) { close(again) })
+	<-again
+}
+
+func TestErrorsOfAProducerIDGoToTheClient(t *testing.T) {
+	w := newWorld(t, 1, readCluster(t))
+	w.ids.err = kerr.CoordinatorLoadInProgress
+	resp := w.ask(kmsg.NewPtrInitProducerIDRequest()).(*kmsg.InitProducerIDResponse)
+	require.Equal(t, kerr.CoordinatorLoadInProgress.Code, resp.ErrorCode)
+	require.Equal(t, int64(-1), resp.ProducerID)
+}
+
+func TestATransactionalIDFindsNoCoordinator(t *testing.T) {
+	w := newWorld(t, 1, readCluster(t))
+	req := kmsg.NewPtrInitProducerIDRequest()
+	req.TransactionalID = kmsg.StringPtr("t")
+	require.Equal(t, kerr.CoordinatorNotAvailable.Code, w.ask(req).(*kmsg.InitProducerIDResponse).ErrorCode)
+}
+
+func TestTheControllersAPIsGoToTheController(t *testing.T) {
+	w := newWorld(t, 1, readCluster(t))
+	for _, key := range []int16{7, 43, 45, 46, 56} {
+		var asked kmsg.Request
+		w.controller.do = func(req kmsg.Request) kmsg.Response {
+			asked = req
+			return req.ResponseKind()
+		}
+		req := kmsg.RequestForKey(key)
+		api, _ := wire.Lookup(key)
+		req.SetVersion(api.Max)
+		w.ask(req)
+		require.NotNil(t, asked, kmsg.NameForKey(key))
+	}
+}
+
+func TestAKRaftControllerIsRefused(t *testing.T) {
+	w := newWorld(t, 1, readCluster(t))
+	order := kmsg.NewPtrLeaderAndISRRequest()
+	order.Version, order.IsKRaftController, order.ControllerEpoch = 7, true, 50
+	require.Equal(t, kerr.UnknownServerError.Code, w.ask(order).(*kmsg.LeaderAndISRResponse).ErrorCode)
+	stop := kmsg.NewPtrStopReplicaRequest()
+	stop.Version, stop.IsKRaftController, stop.ControllerEpoch = 4, true, 50
+	require.Equal(t, kerr.UnknownServerError.Code, w.ask(stop).(*kmsg.StopReplicaResponse).ErrorCode)
+	update := kmsg.NewPtrUpdateMetadataRequest()
+	update.Version, update.IsKRaftController, update.ControllerEpoch = 8, true, 50
+	require.Equal(t, kerr.UnknownServerError.Code, w.ask(update).(*kmsg.UpdateMetadataResponse).ErrorCode)
+	require.Equal(t, int32(1), w.cache.Load().ControllerEpoch)
+}
+
+func TestABrokerEpochNotYetLearnedIsObeyed(t *testing.T) {
+	w := newWorld(t, 1, readCluster(t))
+	update := w.update(readCluster(t))
+	update.BrokerEpoch = int64(w.epoch) + 5
+	require.Zero(t, w.ask(update).(*kmsg.UpdateMetadataResponse).ErrorCode)
+}
