@@ -157,6 +157,7 @@ func quotaText(op QuotaOp, keys map[string]ConfigType) (string, error) {
 	if t == TypeDouble {
 		return javaDouble(op.Value), nil
 	}
+	// A negative whole number misses itself by one here, as in Kafka, and so is refused.
 	const epsilon = 1e-6
 	whole := math.Trunc(op.Value + epsilon)
 	limit := float64(math.MaxInt64)
@@ -169,22 +170,16 @@ func quotaText(op QuotaOp, keys map[string]ConfigType) (string, error) {
 	if whole >= math.MaxInt64 {
 		return strconv.FormatInt(math.MaxInt64, 10), nil
 	}
-	text := strconv.FormatInt(int64(whole), 10)
-	if t == TypeInt {
-		if err := checkAtLeastZero(op.Key, text); err != nil {
-			return "", failed(kerr.InvalidRequest, "%s", err.Error())
-		}
-	}
-	return text, nil
+	return strconv.FormatInt(int64(whole), 10), nil
 }
 
 func checkAtLeastZero(name, value string) error {
 	n, err := strconv.ParseInt(strings.TrimSpace(value), 10, 64)
 	if err != nil {
-		return fmt.Errorf("Invalid value %s for configuration %s: Not a number of type LONG", value, name) //nolint:staticcheck // Kafka's words
+		return fmt.Errorf("Invalid value %s for configuration %s: Not a number of type LONG", value, name) // Kafka's words
 	}
 	if n < 0 {
-		return fmt.Errorf("Invalid value %d for configuration %s: Value must be at least 0", n, name) //nolint:staticcheck // Kafka's words
+		return fmt.Errorf("Invalid value %d for configuration %s: Value must be at least 0", n, name) // Kafka's words
 	}
 	return nil
 }

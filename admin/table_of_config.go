@@ -63,7 +63,7 @@ func (t configTable) CheckTopicTogether(configs map[string]string) error {
 		return failed(kerr.InvalidConfig, "It is invalid to set `remote.log.delete.on.disable` or `remote.log.copy.disable` under Zookeeper's mode.")
 	}
 	if on("remote.storage.enable") {
-		return errors.New("Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log storage.") //nolint:staticcheck // Kafka's words
+		return errors.New("Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log storage.") // Kafka's words
 	}
 	return nil
 }
