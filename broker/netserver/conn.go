@@ -73,7 +73,7 @@ func newConn(s *Server, socket net.Conn, from netip.Addr, via Listener) *conn {
 	c.wire.Listener, c.wire.SecurityProtocol = via.Name, via.Protocol
 	c.wire.Remote, c.wire.Local = socket.RemoteAddr(), socket.LocalAddr()
 	c.mu.change.L = &c.mu
-	c.in.conn = c
+	c.in.conn, c.in.buf = c, make([]byte, smallestBuffer)
 	c.wire.Touch(time.Now())
 	return c
 }

@@ -25,11 +25,17 @@ const (
 	stallRate  = 64 << 10 // bytes per second
 )
 
-// frameReader cuts the bytes of a connection into frames. An idle connection costs its small buffer; what does not
-// fit is read straight into the frame's own.
+const (
+	smallestBuffer = 512
+	largestBuffer  = 8 << 10
+)
+
+// frameReader cuts the bytes of a connection into frames. It reads into a small buffer, which takes length and frame
+// with one system call and costs an idle connection little; what does not fit is read straight into the frame's own
+// memory. The buffer grows with the frames that it would have taken, were it larger.
 type frameReader struct {
 	conn       *conn
-	buf        [1024]byte
+	buf        []byte
 	start, end int // what is buffered and not consumed
 	trust      int // largest frame that has come in whole, at most maxTrust
 
@@ -60,6 +66,7 @@ func (r *frameReader) next() (*exchange, error) {
 		return nil, err
 	}
 	r.trust = max(r.trust, min(int(size), maxTrust))
+	r.growBuffer(int(size) + 4)
 	now := time.Now()
 	r.conn.wire.Touch(now)
 	x.Init(&r.conn.wire, frame, now, x)
@@ -68,7 +75,7 @@ func (r *frameReader) next() (*exchange, error) {
 
 // body reads the size bytes of a frame. After an error it gives the buffer that it used.
 func (r *frameReader) body(c *claim, size int) ([]byte, error) {
-	room := min(size, max(firstPiece, r.trust))
+	room := min(size, max(firstPiece, r.trust, r.end-r.start)) // what has arrived needs room in any case
 	if err := r.charge(c, room); err != nil {
 		return nil, err
 	}
@@ -97,6 +104,9 @@ func (r *frameReader) body(c *claim, size int) ([]byte, error) {
 		if err != nil {
 			return frame, err
 		}
+		if len(frame) < size {
+			r.conn.touch()
+		}
 	}
 	return frame, nil
 }
@@ -122,7 +132,7 @@ func (r *frameReader) charge(c *claim, n int) error {
 // fill reads once into the small buffer.
 func (r *frameReader) fill() error {
 	if r.start > 0 {
-		copy(r.buf[:], r.buf[r.start:r.end])
+		copy(r.buf, r.buf[r.start:r.end])
 		r.end -= r.start
 		r.start = 0
 	}
@@ -131,11 +141,22 @@ func (r *frameReader) fill() error {
 	return err
 }
 
+// growBuffer makes room for frames of so many bytes, between two of them.
+func (r *frameReader) growBuffer(size int) {
+	if size <= len(r.buf) || size > largestBuffer || r.start < r.end {
+		return
+	}
+	room := len(r.buf)
+	for room < size {
+		room *= 2
+	}
+	r.buf, r.start, r.end = make([]byte, room), 0, 0
+}
+
 // read reads once from the socket.
 func (r *frameReader) read(p []byte) (int, error) {
 	n, err := r.conn.socket.Read(p)
 	if n > 0 {
-		r.conn.touch()
 		return n, nil
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
