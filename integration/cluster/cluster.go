@@ -19,10 +19,12 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"barnabas/integration/lane"
 )
 
 const (
-	startTimeout = 30 * time.Second
+	startTimeout = 60 * time.Second
 	stopTimeout  = 30 * time.Second
 )
 
@@ -66,13 +68,31 @@ func Port(t testing.TB) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
+// Program makes the command that runs a broker with a server.properties file.
+type Program func(t testing.TB, properties string) *exec.Cmd
+
+// Barnabas is the broker under test.
+func Barnabas(t testing.TB, properties string) *exec.Cmd {
+	return exec.Command(Binary(t), "broker", "--config", properties)
+}
+
+// Kafka is Apache Kafka's own broker.
+func Kafka(version string) Program {
+	return func(t testing.TB, properties string) *exec.Cmd {
+		lib := lane.KafkaJars(t, version)
+		log4j := filepath.Join(filepath.Dir(properties), "log4j.properties")
+		require.NoError(t, os.WriteFile(log4j, []byte("log4j.rootLogger=INFO, out\nlog4j.appender.out=org.apache.log4j.ConsoleAppender\nlog4j.appender.out.layout=org.apache.log4j.PatternLayout\nlog4j.appender.out.layout.ConversionPattern=[%d] %p %m (%c)%n\n"), 0o600))
+		return exec.Command(lane.Java(t), "-Xmx512m", "-Xms64m", "-XX:+UseSerialGC", "-Dlog4j.configuration=file:"+log4j, "-cp", lib+"/*", "kafka.Kafka", properties)
+	}
+}
+
 // Broker is one broker process of a cluster.
 type Broker struct {
 	ID       int
 	Addr     string // host:port
 	Dir      string // log.dirs
 	settings map[string]string
-	binary   string
+	program  Program
 	logFile  string
 
 	cmd  *exec.Cmd
@@ -92,7 +112,7 @@ func Start(t testing.TB, zookeeper string, n int, settings map[string]string) *C
 	c := &Cluster{ZooKeeper: zookeeper}
 	for id := 1; id <= n; id++ {
 		dir := t.TempDir()
-		b := &Broker{ID: id, Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(Port(t))), Dir: filepath.Join(dir, "logs"), binary: Binary(t), logFile: filepath.Join(dir, "broker.log")}
+		b := &Broker{ID: id, Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(Port(t))), Dir: filepath.Join(dir, "logs"), program: Barnabas, logFile: filepath.Join(dir, "broker.log")}
 		b.settings = map[string]string{
 			"broker.id": strconv.Itoa(id), "listeners": "PLAINTEXT://" + b.Addr, "log.dirs": b.Dir, "zookeeper.connect": zookeeper,
 			"zookeeper.session.timeout.ms": "6000", "default.replication.factor": strconv.Itoa(min(n, 3)), "offsets.topic.replication.factor": strconv.Itoa(min(n, 3)),
@@ -130,14 +150,16 @@ func (c *Cluster) Seeds() []string {
 // Start starts the process without waiting for it to be ready.
 func (b *Broker) Start(t testing.TB) {
 	t.Helper()
-	args := []string{"broker"}
+	var file strings.Builder
 	for name, value := range b.settings {
-		args = append(args, "--override", name+"="+value)
+		fmt.Fprintf(&file, "%s=%s\n", name, value)
 	}
+	properties := filepath.Join(filepath.Dir(b.logFile), "server.properties")
+	require.NoError(t, os.WriteFile(properties, []byte(file.String()), 0o600))
 	out, err := os.OpenFile(b.logFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	require.NoError(t, err)
 	defer out.Close()
-	b.cmd = exec.Command(b.binary, args...)
+	b.cmd = b.program(t, properties)
 	b.cmd.Stdout, b.cmd.Stderr = out, out
 	b.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	require.NoError(t, b.cmd.Start())
@@ -179,6 +201,9 @@ func (b *Broker) WaitReady(t testing.TB) {
 		}
 	}
 }
+
+// Become makes another program run this broker from its next start on: the same id, address and directories.
+func (b *Broker) Become(p Program) { b.program = p }
 
 // Kill ends the process as a crash would (SIGKILL), if it runs.
 func (b *Broker) Kill(t testing.TB) {

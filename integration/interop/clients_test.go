@@ -87,7 +87,7 @@ func TestClientsReadWhatOthersSent(t *testing.T) {
 
 func franzProduce(t *testing.T, bootstrap, topic, codec string, n int) {
 	kinds := map[string]kgo.CompressionCodec{"none": kgo.NoCompression(), "gzip": kgo.GzipCompression(), "snappy": kgo.SnappyCompression(), "lz4": kgo.Lz4Compression(), "zstd": kgo.ZstdCompression()}
-	cl, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(bootstrap, ",")...), kgo.AllowAutoTopicCreation(), kgo.ProducerBatchCompression(kinds[codec]), kgo.DefaultProduceTopic(topic))
+	cl, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(bootstrap, ",")...), kgo.AllowAutoTopicCreation(), kgo.MetadataMinAge(20*time.Millisecond), kgo.ProducerBatchCompression(kinds[codec]), kgo.DefaultProduceTopic(topic))
 	require.NoError(t, err)
 	defer cl.Close()
 	failed := make(chan error, 1)

@@ -1,0 +1,79 @@
+package interop
+
+import (
+	"context"
+	"errors"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	"github.com/stretchr/testify/require"
+
+	"barnabas/integration/cluster"
+	"barnabas/integration/lane"
+	"barnabas/zkstate"
+	"barnabas/zkstate/zktest"
+)
+
+// One broker's id, address, directories and znodes go from Barnabas to Apache Kafka and back, through clean stops and kills: whoever runs reads what the other wrote, byte for byte.
+func TestABrokerChangesHandsWithItsDataDirectory(t *testing.T) {
+	for _, version := range []string{"3.9.1", "2.8.2"} {
+		t.Run(version, func(t *testing.T) {
+			lane.KafkaJars(t, version)
+			zk := zktest.Real(t)
+			settings := map[string]string{"log.segment.bytes": "1048576", "zookeeper.session.timeout.ms": "4000", "auto.create.topics.enable": "true", "log.message.timestamp.type": "CreateTime"}
+			if version == "2.8.2" {
+				settings["inter.broker.protocol.version"] = "2.8"
+			}
+			c := cluster.Start(t, zk.Addr(), 1, settings)
+			b := c.Brokers[0]
+			const n = 30_000
+			written := map[string]bool{}
+			write := func(prefix string) {
+				for _, codec := range codecs {
+					topic := prefix + "-" + codec
+					franzProduce(t, c.Bootstrap(), topic, codec, n)
+					written[topic] = true
+				}
+			}
+			read := func() {
+				for topic := range written {
+					franzConsume(t, c.Bootstrap(), topic, n)
+				}
+			}
+			kafka := cluster.Kafka(version)
+			for step, next := range []struct {
+				program cluster.Program
+				kill    bool
+			}{{kafka, false}, {cluster.Barnabas, false}, {kafka, true}, {cluster.Barnabas, true}, {cluster.Barnabas, true}} {
+				write("step" + string(rune('0'+step)))
+				read()
+				if next.kill {
+					b.Kill(t)
+					waitUnregistered(t, zk.Addr(), b.ID) // Apache Kafka does not wait for its own old registration to go
+				} else {
+					b.Stop(t)
+				}
+				b.Become(next.program)
+				b.Start(t)
+				b.WaitReady(t)
+				read()
+			}
+			require.Len(t, written, 5*len(codecs))
+		})
+	}
+}
+
+func waitUnregistered(t *testing.T, zookeeper string, id int) {
+	t.Helper()
+	quiet := logrus.New()
+	quiet.SetOutput(io.Discard)
+	zk, err := zkstate.Connect(zkstate.Config{Servers: zookeeper, SessionTimeout: 10 * time.Second, Log: logrus.NewEntry(quiet)})
+	require.NoError(t, err)
+	defer zk.Close()
+	require.Eventually(t, func() bool {
+		_, err := zk.One(context.Background(), zkstate.Exists(zkstate.BrokerIDPath(int32(id))))
+		return errors.Is(err, zkstate.ErrNoNode)
+	}, 30*time.Second, 50*time.Millisecond)
+}
