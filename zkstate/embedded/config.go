@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"crypto/tls"
 	"fmt"
 	"net"
 	"slices"
@@ -22,8 +23,10 @@ const (
 
 // Config says how to serve. A zero field takes ZooKeeper's default; MaxClientConns zero means no limit, as it does there.
 type Config struct {
-	Addr                string // host:port to listen on; port 0 picks one
-	DataDir             string // must be writable; created if missing
+	Addr                string      // host:port to listen on; port 0 picks one
+	SecureAddr          string      // host:port for TLS; empty: none
+	TLS                 *tls.Config // what the secure port shows and demands
+	DataDir             string      // must be writable; created if missing
 	TickTime            time.Duration
 	MinSessionTimeout   time.Duration // default 2 ticks
 	MaxSessionTimeout   time.Duration // default 20 ticks
@@ -54,7 +57,8 @@ func ParseConfig(file string) (Config, error) {
 		return Config{}, fmt.Errorf("read %s: %w", file, err)
 	}
 	c := Config{MaxClientConns: defaultMaxClientConns}
-	var host, port string
+	var host, port, secureHost, securePort string
+	ssl := tlsKeys{}
 	servers := 0
 	for _, key := range p.Keys() {
 		value := strings.TrimSpace(p.GetString(key, ""))
@@ -65,8 +69,12 @@ func ParseConfig(file string) (Config, error) {
 			host = value
 		case strings.HasPrefix(key, "server."):
 			servers++
-		case key == "secureClientPort" || strings.HasPrefix(key, "ssl."):
-			c.Warnings = append(c.Warnings, key+" is ignored: the embedded server does not speak TLS")
+		case key == "secureClientPort":
+			securePort = value
+		case key == "secureClientPortAddress":
+			secureHost = value
+		case strings.HasPrefix(key, "ssl."):
+			ssl[key] = value
 		default:
 			if err := c.set(key, value); err != nil {
 				return Config{}, fmt.Errorf("%s: %w", file, err)
@@ -81,12 +89,28 @@ func ParseConfig(file string) (Config, error) {
 	case port == "":
 		return Config{}, fmt.Errorf("%s: clientPort is not set", file)
 	}
-	if n, err := strconv.ParseUint(port, 10, 16); err != nil {
-		return Config{}, fmt.Errorf("%s: clientPort is not a port: %q", file, port)
-	} else {
-		c.Addr = net.JoinHostPort(host, strconv.FormatUint(n, 10))
+	if c.Addr, err = address("clientPort", host, port); err != nil {
+		return Config{}, fmt.Errorf("%s: %w", file, err)
+	}
+	if securePort != "" {
+		c.SecureAddr, err = address("secureClientPort", secureHost, securePort)
+		if err == nil {
+			c.TLS, err = ssl.config()
+		}
+		if err != nil {
+			return Config{}, fmt.Errorf("%s: %w", file, err)
+		}
 	}
 	return c, nil
+}
+
+// address joins host and port; key names the port's setting in an error.
+func address(key, host, port string) (string, error) {
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		return "", fmt.Errorf("%s is not a port: %q", key, port)
+	}
+	return net.JoinHostPort(host, strconv.FormatUint(n, 10)), nil
 }
 
 // set takes one key over.

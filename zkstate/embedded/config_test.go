@@ -32,11 +32,10 @@ autopurge.purgeInterval=1
 extendedTypesEnabled=true
 DigestAuthenticationProvider.superDigest=super:D/InIHSb7yEEbrWz8b9l71RjZJU=
 server.1=localhost:2888:3888
-secureClientPort=2182
 flowers=roses
 `)
 	require.NoError(t, err)
-	require.Equal(t, []string{"secureClientPort is ignored: the embedded server does not speak TLS", "unknown key flowers is ignored"}, c.Warnings)
+	require.Equal(t, []string{"unknown key flowers is ignored"}, c.Warnings)
 	c.Warnings = nil
 	require.Equal(t, Config{
 		Addr: "127.0.0.1:2181", DataDir: "/tmp/zookeeper", TickTime: 2 * time.Second, MaxSessionTimeout: 90 * time.Second,
@@ -59,6 +58,7 @@ func TestAWrongConfigurationIsRefusedByName(t *testing.T) {
 		"clientPort=2181\n":                                                  "dataDir is not set",
 		"dataDir=/x\n":                                                       "clientPort is not set",
 		"dataDir=/x\nclientPort=70000\n":                                     "clientPort",
+		"dataDir=/x\nclientPort=1\nsecureClientPort=2\n":                     "ssl.keyStore.location",
 		"dataDir=/x\nclientPort=1\ntickTime=fast\n":                          "tickTime",
 		"dataDir=/x\nclientPort=1\nserver.1=a:1:2\nserver.2=b:1:2\n":         "one process",
 		"dataDir=/x\nclientPort=1\nmaxClientCnxns=99999999999999999999999\n": "maxClientCnxns",

@@ -120,10 +120,10 @@ func (c *conn) writeQueued() bool {
 
 // linger lets the client read the last answer: closing a socket with unread input would throw away what was sent.
 func (c *conn) linger() {
-	if tcp, ok := c.nc.(*net.TCPConn); ok {
-		_ = tcp.CloseWrite()
-		_ = tcp.SetReadDeadline(time.Now().Add(lingerWait))
+	if half, ok := c.nc.(interface{ CloseWrite() error }); ok { // TCP and TLS alike
+		_ = half.CloseWrite()
 	}
+	_ = c.nc.SetReadDeadline(time.Now().Add(lingerWait))
 	c.queue.Lock()
 	defer c.queue.Unlock()
 	for !c.queue.dead { // the reader ends on the client's close or the deadline, and kills

@@ -3,7 +3,7 @@
 //
 // Package core decides (tree, sessions, watches); this package is the thin shell around it: sockets, the disk, timers.
 //
-// Goroutines: one accepts; each connection has a reader (decodes, checks sizes) and a writer (keeps order, never blocks the
+// Goroutines: one accepts (another for TLS); each connection has a reader (decodes, checks sizes) and a writer (keeps order, never blocks the
 // rest); one engine owns the core. The engine takes what has arrived together, lets the core decide, commits all changes in one
 // synced transaction of bbolt, and only then hands out the answers: no answer and no watch event leaves for what is not on disk.
 // Close ends them all.

@@ -127,7 +127,6 @@ func (e *engine) writeMonitor(w *strings.Builder) {
 	}{
 		{"version", version},
 		{"server_state", "standalone"},
-		{"peer_state", "leading - broadcast"},
 		{"avg_latency", decimal(l.avg())},
 		{"max_latency", l.max},
 		{"min_latency", l.min},
@@ -163,11 +162,12 @@ func openFiles() int {
 
 func (e *engine) writeConf(w *strings.Builder) {
 	c := e.s.cfg
-	_, port, _ := strings.Cut(e.s.Addr(), "]:")
-	if port == "" {
-		port = e.s.Addr()[strings.LastIndexByte(e.s.Addr(), ':')+1:]
+	port, secure := e.s.Addr(), "-1"
+	port = port[strings.LastIndexByte(port, ':')+1:]
+	if s := e.s.SecureAddr(); s != "" {
+		secure = s[strings.LastIndexByte(s, ':')+1:]
 	}
-	fmt.Fprintf(w, "clientPort=%s\nsecureClientPort=-1\ndataDir=%s\ndataDirSize=%d\ndataLogDir=%s\ndataLogSize=0\n", port, c.DataDir, e.store.size(), c.DataDir)
+	fmt.Fprintf(w, "clientPort=%s\nsecureClientPort=%s\ndataDir=%s\ndataDirSize=%d\ndataLogDir=%s\ndataLogSize=0\n", port, secure, c.DataDir, e.store.size(), c.DataDir)
 	fmt.Fprintf(w, "tickTime=%d\nmaxClientCnxns=%d\nminSessionTimeout=%d\nmaxSessionTimeout=%d\nclientPortListenBacklog=-1\nserverId=0\n",
 		c.TickTime.Milliseconds(), c.MaxClientConns, c.MinSessionTimeout.Milliseconds(), c.MaxSessionTimeout.Milliseconds())
 }

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -20,6 +21,7 @@ type Server struct {
 	cfg      Config
 	log      *logrus.Entry
 	listener net.Listener
+	secure   net.Listener // nil without TLS
 	engine   *engine
 	started  time.Time
 	done     chan struct{} // closed when the server serves no more
@@ -50,7 +52,7 @@ func Start(cfg Config) (*Server, error) {
 	s := &Server{cfg: cfg, log: cfg.Log, started: time.Now(), done: make(chan struct{})}
 	s.mu.conns, s.mu.perIP = map[*conn]struct{}{}, map[string]int{}
 	if s.engine, err = newEngine(s, st, state); err == nil {
-		s.listener, err = net.Listen("tcp", cfg.Addr)
+		err = s.listen()
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("embedded ZooKeeper: %w", err), st.close())
@@ -62,8 +64,34 @@ func Start(cfg Config) (*Server, error) {
 		"addr": s.Addr(), "dataDir": cfg.DataDir, "nodes": len(state.Nodes), "sessions": len(state.Sessions), "zxid": fmt.Sprintf("0x%x", state.Zxid),
 	}).Info("Embedded ZooKeeper is serving. It is one process without replication: if its disk is lost, so is the cluster's state.")
 	go s.engine.run()
-	s.wg.Go(s.accept)
+	s.wg.Go(func() { s.accept(s.listener) })
+	if s.secure != nil {
+		s.wg.Go(func() { s.accept(s.secure) })
+	}
 	return s, nil
+}
+
+// listen binds the ports, both or none.
+func (s *Server) listen() (err error) {
+	if s.listener, err = net.Listen("tcp", s.cfg.Addr); err != nil {
+		return err
+	}
+	if s.cfg.SecureAddr == "" {
+		return nil
+	}
+	s.secure, err = tls.Listen("tcp", s.cfg.SecureAddr, s.cfg.TLS)
+	if err != nil {
+		_ = s.listener.Close()
+	}
+	return err
+}
+
+// SecureAddr is the address for TLS, empty without.
+func (s *Server) SecureAddr() string {
+	if s.secure == nil {
+		return ""
+	}
+	return s.secure.Addr().String()
 }
 
 // Addr is the address that clients connect to.
@@ -98,6 +126,9 @@ func (s *Server) shutdown(err error) {
 		}
 		s.mu.Unlock()
 		_ = s.listener.Close()
+		if s.secure != nil {
+			_ = s.secure.Close()
+		}
 		for _, c := range conns {
 			c.kill()
 		}
@@ -105,10 +136,10 @@ func (s *Server) shutdown(err error) {
 	})
 }
 
-// accept takes connections until the listener closes.
-func (s *Server) accept() {
+// accept takes connections until its listener closes.
+func (s *Server) accept(l net.Listener) {
 	for {
-		nc, err := s.listener.Accept()
+		nc, err := l.Accept()
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
