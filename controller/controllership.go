@@ -41,10 +41,9 @@ func (c *Core) standForElection() error {
 			if c.cluster != nil {
 				return nil
 			}
-			if owner.broker != c.cfg.BrokerID {
-				return fmt.Errorf("/controller belongs to this session and names broker %d", owner.broker)
+			if done, err := c.takeOver(owner); done || err != nil {
+				return err
 			}
-			return c.takeOver()
 		case owner.exists && owner.broker == c.cfg.BrokerID && slices.Contains(c.former, owner.session):
 			// A session of this process that ended: ZooKeeper has not noticed yet. Nobody else may use the name.
 			c.leaveIfActive()
@@ -86,6 +85,7 @@ type owner struct {
 	exists  bool
 	broker  int32
 	session int64
+	czxid   int64
 }
 
 // readOwner reads /controller and leaves a watch. The watch comes first and by itself: a watch left on a missing node
@@ -112,18 +112,18 @@ func (c *Core) readOwner() (owner, error) {
 		c.logf(LogError, "/controller is not readable: %v", err)
 		node.BrokerID = -1
 	}
-	return owner{exists: true, broker: node.BrokerID, session: got[0].Stat.EphemeralOwner}, nil
+	return owner{exists: true, broker: node.BrokerID, session: got[0].Stat.EphemeralOwner, czxid: got[0].Stat.Czxid}, nil
 }
 
 // runForController makes /controller and raises the epoch in one multi, so that no two controllers share an epoch. It
 // does not look at the outcome: whether this session won is read back from /controller, which is also right when the
 // answer was lost.
 func (c *Core) runForController() error {
-	read, err := c.read(zkstate.Sync(zkstate.ControllerEpochPath))
-	if err != nil {
+	if err := c.sync(); err != nil {
 		return err
 	}
-	if read, err = c.read(zkstate.Get(zkstate.ControllerEpochPath)); err != nil {
+	read, err := c.read(zkstate.Get(zkstate.ControllerEpochPath))
+	if err != nil {
 		return err
 	}
 	if errors.Is(read[0].Err, zkstate.ErrNoNode) {
@@ -153,27 +153,44 @@ func (c *Core) runForController() error {
 	return nil
 }
 
-// takeOver begins the controllership of the epoch that this session's election made.
-func (c *Core) takeOver() error {
+// takeOver begins the controllership that /controller, made by this session, stands for. The epoch belongs to it only if
+// both were written by one transaction: /controller may have been removed and another controller elected since it was
+// read. False means that it is to be read again.
+func (c *Core) takeOver(mine owner) (bool, error) {
 	read, err := c.read(zkstate.Get(zkstate.ControllerEpochPath))
 	if err != nil {
-		return err
+		return false, err
 	}
 	if read[0].Err != nil {
-		return read[0].Err
+		return false, read[0].Err
+	}
+	if read[0].Stat.Mzxid != mine.czxid {
+		return false, c.removeIfMismatched(mine)
 	}
 	epoch, err := zkstate.DecodeControllerEpoch(read[0].Data)
 	if err != nil {
-		return err
+		return false, err
 	}
 	c.cluster = newCluster(epoch, read[0].Stat.Version)
 	c.setStatus(StatusChanged{ControllerID: c.cfg.BrokerID, Active: true, Epoch: epoch})
 	c.logf(LogInfo, "elected as controller of epoch %d", epoch)
 	err = c.failover()
 	if err == nil || errors.Is(err, errAbandoned) || errors.Is(err, errSessionGone) || errors.Is(err, zkstate.ErrFenced) {
+		return true, err
+	}
+	return true, fmt.Errorf("%w: failover: %w", errIllegalState, err)
+}
+
+// removeIfMismatched gives up a /controller of this session whose epoch was changed by somebody else without an
+// election: nobody could be controller while it stands.
+func (c *Core) removeIfMismatched(mine owner) error {
+	now, err := c.readOwner()
+	if err != nil || now != mine {
 		return err
 	}
-	return fmt.Errorf("%w: failover: %w", errIllegalState, err)
+	c.logf(LogWarn, "%s was changed without an election; standing again", zkstate.ControllerEpochPath)
+	_, err = c.batch(ZKBatch{Ops: []zkstate.Op{zkstate.Delete(zkstate.ControllerPath, zkstate.AnyVersion)}, Fence: unfenced})
+	return err
 }
 
 // giveUp ends the controllership from this side: another broker, or this one after a pause, begins from what ZooKeeper

@@ -123,7 +123,7 @@ func (o *outbox) flushMetadata(c *Core) {
 	var topics []kmsg.UpdateMetadataRequestTopicState
 	for _, tp := range sortedPartitions(o.states) {
 		p := c.cluster.partition(tp)
-		if p == nil || p.leadership == nil {
+		if p == nil || p.leadership == nil && !c.cluster.dying(tp.Topic) {
 			continue
 		}
 		if n := len(topics); n == 0 || topics[n-1].Topic != tp.Topic {
@@ -142,7 +142,10 @@ func (o *outbox) flushMetadata(c *Core) {
 }
 
 func (c *Core) metadataState(tp TopicPartition, p *partition) kmsg.UpdateMetadataRequestTopicPartition {
-	l := *p.leadership
+	l := leadership{controllerEpoch: c.cluster.epoch}
+	if p.leadership != nil {
+		l = *p.leadership
+	}
 	if c.cluster.dying(tp.Topic) {
 		// To its readers a topic in deletion has a leader of this value, and no past.
 		l.leader, l.leaderEpoch, l.version = leaderInDeletion, initialLeaderTerm, 0

@@ -18,13 +18,23 @@ import (
 //
 // The replicas that go are deleted before the final assignment is written: a controller that dies in between does B again.
 // A reassignment to another target, or back to ORS (a cancel), supersedes the one that runs: replicas that only it
-// wanted are stopped with a raised leader epoch, so that the order cannot be taken for a stale one.
+// wanted are stopped with a raised leader epoch, so that the order cannot be taken for a stale one. It is refused if only
+// they are in sync: an added replica may have become the leader, and dropping it would lose what was committed.
 
 // errReassignment is a reassignment that could not be begun or completed; the controllership goes on.
 var errReassignment = errors.New("reassignment failed")
 
+// errWouldLose is a reassignment that is refused, since it would drop every replica that has the committed records.
+var errWouldLose = fmt.Errorf("%w: it would lose records", errReassignment)
+
 // reassign begins, supersedes, goes on with or completes the reassignment of one partition.
 func (c *Core) reassign(tp TopicPartition, to assignment) error {
+	if p := c.cluster.partition(tp); p.leadership == nil {
+		if p.state != newPartition {
+			return fmt.Errorf("%w: the state of partition %s is not known", errReassignment, tp)
+		}
+		return c.assignAnew(tp, to)
+	}
 	c.haltDeletion([]string{tp.Topic}, "a reassignment is running")
 	if err := c.takeUpReassignment(tp, to); err != nil {
 		return err
@@ -48,17 +58,67 @@ func (c *Core) reassign(tp TopicPartition, to assignment) error {
 	return c.moveReplicas(starting, newReplica)
 }
 
+// assignAnew gives a partition that never had a leader its target replicas at once: there is nothing to move.
+func (c *Core) assignAnew(tp TopicPartition, to assignment) error {
+	p := c.cluster.partition(tp)
+	before := p.assignment
+	p.assignment = assignment{replicas: to.target()}
+	if !before.equal(p.assignment) {
+		if err := c.writeAssignment(c.cluster.topics[tp.Topic]); err != nil {
+			p.assignment = before
+			return err
+		}
+	}
+	p.replicas = map[int32]replicaState{}
+	for _, id := range p.assignment.replicas {
+		p.replicas[id] = newReplica
+	}
+	p.reassigning = false
+	if err := c.removeFromReassignNode(func(asked TopicPartition, target []int32) bool {
+		return asked == tp && slices.Equal(target, p.assignment.replicas)
+	}); err != nil {
+		return err
+	}
+	if _, err := c.bringOnline([]TopicPartition{tp}, forOffline); err != nil {
+		return err
+	}
+	return c.moveReplicas(c.cluster.replicasOf([]TopicPartition{tp}), onlineReplica)
+}
+
+// mayDrop refuses to drop the only replicas that are in sync.
+func (c *Core) mayDrop(tp TopicPartition, ids []int32) error {
+	outcomes := map[TopicPartition]error{}
+	states, err := c.readStates([]TopicPartition{tp}, outcomes)
+	if err != nil {
+		return err
+	}
+	l, ok := states[tp]
+	if !ok {
+		return fmt.Errorf("%w: partition %s: %w", errReassignment, tp, outcomes[tp])
+	}
+	if subset(l.isr, ids) {
+		return fmt.Errorf("%w of partition %s: the only in-sync replicas %v are among those that would be dropped", errWouldLose, tp, l.isr)
+	}
+	return nil
+}
+
 // takeUpReassignment makes an assignment that differs from the present one the partition's own, in ZooKeeper first.
 func (c *Core) takeUpReassignment(tp TopicPartition, to assignment) error {
 	p := c.cluster.partition(tp)
 	if before := p.assignment; !before.equal(to) {
+		unneeded := without(before.replicas, to.replicas)
+		if len(unneeded) > 0 {
+			if err := c.mayDrop(tp, unneeded); err != nil {
+				return err
+			}
+		}
 		p.assignment = to
 		if err := c.writeAssignment(c.cluster.topics[tp.Topic]); err != nil {
 			p.assignment = before
 			return err
 		}
 		c.logf(LogInfo, "partition %s is reassigned from (%s) to (%s)", tp, before, to)
-		if unneeded := without(before.replicas, to.replicas); len(unneeded) > 0 {
+		if len(unneeded) > 0 {
 			if err := c.dropReplicas(tp, unneeded); err != nil {
 				return err
 			}
@@ -173,8 +233,13 @@ func (c *Core) moveLeaderIfRequired(tp TopicPartition, done assignment) error {
 	if slices.Contains(done.replicas, leader) && c.cluster.online(leader, tp) {
 		return c.openEpoch(tp, done)
 	}
-	_, err := c.bringOnline([]TopicPartition{tp}, forReassigned)
-	return err
+	if _, err := c.bringOnline([]TopicPartition{tp}, forReassigned); err != nil {
+		return err
+	}
+	if !slices.Contains(done.replicas, p.leadership.leader) {
+		return fmt.Errorf("%w: partition %s: no replica of %v may lead it", errReassignment, tp, done.replicas)
+	}
+	return nil
 }
 
 // dropReplicas takes replicas out of the ISR and deletes them. Their brokers' answers are not waited for; a broker that

@@ -120,7 +120,10 @@ func (c *Core) removeFromReassignNode(remove func(TopicPartition, []int32) bool)
 // tryReassign tells apart a reassignment that failed by itself from the end of the controllership.
 func (c *Core) tryReassign(tp TopicPartition, to assignment) (*fault, error) {
 	err := c.reassign(tp, to)
-	if errors.Is(err, errReassignment) {
+	switch {
+	case errors.Is(err, errWouldLose):
+		return &fault{kerr.InvalidReplicaAssignment.Code, err.Error()}, nil
+	case errors.Is(err, errReassignment):
 		c.logf(LogError, "partition %s: %v", tp, err)
 		return faultOf(kerr.UnknownServerError), nil
 	}

@@ -35,13 +35,11 @@ func (c *Core) readTopics(names []string) ([]TopicPartition, error) {
 			err = checkTopicNode(node)
 		}
 		if err != nil {
-			c.logf(LogError, "the assignment of topic %s is not readable; the topic is ignored: %v", name, err)
-			c.cluster.unreadable[name] = true
+			c.ignoreTopic(name, fmt.Errorf("its assignment is not readable: %w", err))
 			continue
 		}
 		if other, taken := c.cluster.topicNames[node.ID]; taken && node.ID != (TopicID{}) {
-			c.logf(LogError, "topic %s has the id %s of topic %s; ignored", name, node.ID, other)
-			c.cluster.unreadable[name] = true
+			c.ignoreTopic(name, fmt.Errorf("it has the id %s of topic %s", node.ID, other))
 			continue
 		}
 		delete(c.cluster.unreadable, name)
@@ -55,6 +53,14 @@ func (c *Core) readTopics(names []string) ([]TopicPartition, error) {
 		}
 	}
 	return found, c.giveIDs(nameless)
+}
+
+// ignoreTopic leaves a topic alone until its node changes, and says so once.
+func (c *Core) ignoreTopic(name string, why error) {
+	if !c.cluster.unreadable[name] {
+		c.logf(LogError, "topic %s is ignored: %v", name, why)
+	}
+	c.cluster.unreadable[name] = true
 }
 
 // checkTopicNode refuses what would break the controller later: empty and doubled replica lists.

@@ -36,6 +36,12 @@ func (c *Core) batch(b ZKBatch) ([]zkstate.Result, error) {
 	return results, err
 }
 
+// sync makes the reads that follow see everything that was committed before it.
+func (c *Core) sync() error {
+	_, err := c.read(zkstate.Sync(zkstate.ControllerEpochPath))
+	return err
+}
+
 func gone(err error) bool {
 	return errors.Is(err, zkstate.ErrSessionExpired) || errors.Is(err, zkstate.ErrClosed)
 }
@@ -81,8 +87,15 @@ func (c *Core) write(ops ...zkstate.Op) ([]zkstate.Result, error) {
 	return results, nil
 }
 
-// readBack settles operations of unknown outcome and gives those that were not carried out.
+// readBack settles operations of unknown outcome and gives those that were not carried out. The session may be with
+// another server by now, which has not seen them yet: it is brought up to date first.
 func (c *Core) readBack(ops []zkstate.Op, unsure []int, results []zkstate.Result) ([]int, error) {
+	if len(unsure) == 0 {
+		return nil, nil
+	}
+	if err := c.sync(); err != nil {
+		return nil, err
+	}
 	reads := make([]zkstate.Op, len(unsure))
 	for k, i := range unsure {
 		reads[k] = zkstate.Get(ops[i].Path)

@@ -258,8 +258,8 @@ func (l *lane) sendNext() {
 	n.places++
 	place := n.places
 	n.s.net(n, target, func() {
-		// A connection keeps order. Only StopReplica, which can be judged by its leader epoch, is tried out of order.
-		if _, judged := req.(*kmsg.StopReplicaRequest); !judged && place < target.broker.lastTaken[n.id] {
+		// A connection keeps order. Only what can be judged by its leader epoch is tried out of order.
+		if !hasLeaderEpochs(req) && place < target.broker.lastTaken[n.id] {
 			return
 		}
 		target.broker.lastTaken[n.id] = max(place, target.broker.lastTaken[n.id])
@@ -283,6 +283,23 @@ func (l *lane) sendNext() {
 			l.sendNext()
 		}
 	})
+}
+
+// hasLeaderEpochs tells whether a request is a StopReplica that carries a leader epoch for each partition (KIP-570); the
+// sentinel of a deletion is none.
+func hasLeaderEpochs(req kmsg.Request) bool {
+	stop, ok := req.(*kmsg.StopReplicaRequest)
+	if !ok || stop.Version < 3 {
+		return false
+	}
+	for _, t := range stop.Topics {
+		for _, p := range t.PartitionStates {
+			if p.LeaderEpoch < 0 {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // overTheWire gives the request as the other side decodes it: what its version cannot carry is lost.
