@@ -136,9 +136,9 @@ func TestStalledSendersLoseTheirMemoryToThoseWhoWait(t *testing.T) {
 	waiting := dial(t, s)
 	waiting.send([]byte("my turn?"))
 	eventually(t, "one waits", s.memory.short)
-	s.inspect(time.Now().Add(stallAfter/2), true)
+	s.endStalled(time.Now().Add(stallAfter / 2))
 	require.Equal(t, 4, s.Connections(), "not yet")
-	s.inspect(time.Now().Add(stallAfter+time.Second), true)
+	s.endStalled(time.Now().Add(stallAfter + time.Second))
 	require.Equal(t, "my turn?", string(waiting.receive()))
 	for _, c := range stalled {
 		c.requireClosed()

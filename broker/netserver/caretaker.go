@@ -10,34 +10,49 @@ var (
 	errStalled = &protocolError{errors.New("request came in too slowly while others waited for memory")}
 )
 
+// lookEvery is how often the caretaker asks whether memory is short.
+const lookEvery = time.Second
+
 // caretaker looks over the connections now and then: one timer for all of them, where a deadline for each read
 // and write would be set a hundred thousand times a second.
 func (s *Server) caretaker() {
-	pause := time.Second
+	pause := lookEvery
 	if s.cfg.IdleTimeout > 0 {
 		pause = max(min(pause, s.cfg.IdleTimeout/4), time.Millisecond)
 	}
 	tick := time.NewTicker(pause)
 	defer tick.Stop()
+	var idleSeen time.Time
 	for {
 		select {
 		case <-s.stopped:
 			return
 		case <-tick.C:
-			s.inspect(time.Now(), s.memory.short())
+		}
+		now := time.Now()
+		if s.memory.short() {
+			s.endStalled(now)
+		}
+		if s.cfg.IdleTimeout > 0 && now.Sub(idleSeen) >= s.cfg.IdleTimeout/8 {
+			idleSeen = now
+			s.endIdle(now)
 		}
 	}
 }
 
-func (s *Server) inspect(now time.Time, memoryShort bool) {
-	if s.cfg.IdleTimeout <= 0 && !memoryShort {
-		return
-	}
+// endIdle closes connections on which nothing has moved for the idle time-out.
+func (s *Server) endIdle(now time.Time) {
 	for _, c := range s.snapshot() {
-		switch {
-		case s.cfg.IdleTimeout > 0 && now.Sub(c.wire.LastUse()) > s.cfg.IdleTimeout && !c.waitsForHandler():
+		if now.Sub(c.wire.LastUse()) > s.cfg.IdleTimeout && !c.waitsForHandler() {
 			c.kill(errIdle)
-		case memoryShort && c.in.stalled(now):
+		}
+	}
+}
+
+// endStalled closes connections that hold memory for a request which does not come on, while others wait for it.
+func (s *Server) endStalled(now time.Time) {
+	for _, c := range s.snapshot() {
+		if c.in.stalled(now) {
 			c.kill(errStalled)
 		}
 	}

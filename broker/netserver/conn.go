@@ -17,9 +17,9 @@ import (
 
 const (
 	// What one connection may have going on before its next request is read.
-	maxUnanswered    = 1000     // requests
-	maxRequestBytes  = 32 << 20 // bytes of requests that are not answered
-	maxUnsentAnswers = 1 << 20  // bytes of answers in memory that the client has not taken; file ranges cost nothing
+	maxUnanswered    = 1000      // requests
+	maxRequestBytes  = 32 << 20  // bytes of requests that are not answered
+	maxUnsentAnswers = 256 << 10 // bytes of answers in memory that the client has not taken; file ranges cost nothing
 )
 
 // conn is one connection. Its goroutine reads frames, runs the handler and writes the answers that are ready; a
@@ -97,6 +97,11 @@ func (c *conn) serve() error {
 	for {
 		if err := c.waitForRoom(); err != nil {
 			return err
+		}
+		select {
+		case <-c.server.stopped: // what is buffered is not handled any more
+			return errStopping
+		default:
 		}
 		x, err := c.in.next()
 		if err != nil {
