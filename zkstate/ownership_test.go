@@ -208,6 +208,21 @@ func h23ADeposedControllerCanChangeNothing(t *testing.T, addr string) {
 	assert.ErrorIs(t, err, ErrSessionExpired, "a fence belongs to one session")
 }
 
+func aBatchThatIsRefusedIsTriedOneByOne(t *testing.T, addr string) {
+	c, ctx := connect(t, addr, nil), within(t, 20*time.Second)
+	e, err := c.Elect(ctx, 1, 1)
+	require.NoError(t, err)
+	fenced := c.FenceIn(e.EpochVersion, e.Generation)
+	ops := []Op{Create("/a", nil), Create("/a/b", nil), Create("/a", nil), Set("/a/b", []byte("x"), 0), Set("/a/b", nil, 7), Delete("/none", AnyVersion), Create("/bad/", nil), Delete("/a/b", 1)}
+	rs, err := fenced.Do(ctx, ops)
+	require.NoError(t, err)
+	want := []error{nil, nil, ErrNodeExists, nil, ErrBadVersion, ErrNoNode, ErrBadArguments, nil}
+	for i, r := range rs {
+		assert.ErrorIs(t, r.Err, want[i], "%v", ops[i])
+	}
+	assert.Equal(t, int32(1), rs[3].Stat.Version)
+}
+
 func h52BlocksOfProducerIDsAreDisjointWhateverIsLost(t *testing.T, addr string) {
 	ctx := within(t, 60*time.Second)
 	p := newProxy(t, addr)

@@ -20,7 +20,7 @@ func (c *Client) Do(ctx context.Context, ops []Op) ([]Result, error) {
 	for i := range ops {
 		units[i] = unit{ops: ops[i : i+1 : i+1]}
 	}
-	outcomes, err := c.pipeline(ctx, ops, units)
+	outcomes, err := c.pipeline(ctx, units, order(ops))
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +34,7 @@ func (c *Client) Do(ctx context.Context, ops []Op) ([]Result, error) {
 // Multi runs operations all or nothing. When it fails, the error is that of the operation that made it fail, and
 // the results say which it was; the others have ErrRolledBack. Creates answer their path, sets their Stat.
 func (c *Client) Multi(ctx context.Context, ops []Op) ([]Result, error) {
-	outcomes, err := c.pipeline(ctx, []Op{{Kind: OpCheck, Path: "/"}}, []unit{{ops: ops, multi: true}})
+	outcomes, err := c.pipeline(ctx, []unit{{ops: ops, multi: true}}, make([][]int, 1))
 	if err != nil {
 		return nil, err
 	}
@@ -52,8 +52,9 @@ func (c *Client) One(ctx context.Context, op Op) (Result, error) {
 
 // unit is what goes to the server as one request.
 type unit struct {
-	ops   []Op
-	multi bool
+	ops    []Op
+	multi  bool
+	splits bool // when the multi is refused, each operation is tried alone, behind the first one as its check
 }
 
 func (u unit) writes() bool {
@@ -78,11 +79,11 @@ func (u unit) failed(err error) outcome {
 	return o
 }
 
-// pipeline runs units concurrently, keeping the order that order asks for; ordering[i] stands for unit i.
+// pipeline runs units concurrently, each after those that waits names for it, which all come before it.
 //
 // A request cannot be called back once it is on its way. So when ctx is done, pipeline returns while workers may
 // still wait for an answer: they finish by themselves, within the session timeout, and what they bring is dropped.
-func (c *Client) pipeline(ctx context.Context, ordering []Op, units []unit) ([]outcome, error) {
+func (c *Client) pipeline(ctx context.Context, units []unit, waits [][]int) ([]outcome, error) {
 	if len(units) == 0 {
 		return nil, nil
 	}
@@ -98,7 +99,7 @@ func (c *Client) pipeline(ctx context.Context, ordering []Op, units []unit) ([]o
 		return nil, err
 	}
 
-	r := &pipelined{client: c, g: g, ctx: ctx, units: units, waits: order(ordering),
+	r := &pipelined{client: c, g: g, ctx: ctx, units: units, waits: waits,
 		finished: make([]chan struct{}, len(units)), arrived: make(chan numbered, len(units)), started: make([]atomic.Bool, len(units))}
 	for i := range r.finished {
 		r.finished[i] = make(chan struct{})
@@ -183,6 +184,9 @@ func (r *pipelined) collect() []outcome {
 // again for as long as the session may live.
 func (c *Client) attempt(ctx context.Context, g *generation, u unit, started *atomic.Bool) outcome {
 	if err := c.checkUnit(u); err != nil {
+		if u.splits {
+			return c.attemptEach(ctx, g, u, started)
+		}
 		return u.failed(err)
 	}
 	for {
@@ -196,6 +200,9 @@ func (c *Client) attempt(ctx context.Context, g *generation, u unit, started *at
 			// The connection gave up before sending, or the server refused to look at the request.
 			started.Store(false)
 		case !lostAnswer(o.err):
+			if u.splits && o.err != nil && unfence(o) != ErrFenced {
+				return c.attemptEach(ctx, g, u, started)
+			}
 			return o
 		case g.over() != nil:
 			return u.failed(g.over())
@@ -206,6 +213,20 @@ func (c *Client) attempt(ctx context.Context, g *generation, u unit, started *at
 			return u.failed(err)
 		}
 	}
+}
+
+// attemptEach runs the operations of a unit that was refused as a whole, in order, each behind the unit's check.
+func (c *Client) attemptEach(ctx context.Context, g *generation, u unit, started *atomic.Bool) outcome {
+	all := outcome{results: make([]Result, 1, len(u.ops))}
+	for _, op := range u.ops[1:] {
+		o := c.attempt(ctx, g, unit{ops: []Op{u.ops[0], op}, multi: true}, started)
+		r := o.results[1]
+		if r.Err != nil {
+			r.Err = unfence(o)
+		}
+		all.results = append(all.results, r)
+	}
+	return all
 }
 
 func (c *Client) checkUnit(u unit) error {

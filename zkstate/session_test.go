@@ -170,3 +170,27 @@ func TestPathsGoThroughTheChrootAndBack(t *testing.T) {
 	assert.Equal(t, "/", fromChroot("/c", underChroot("/c", "/")))
 	assert.Equal(t, "/c", underChroot("/c", "/"))
 }
+
+func TestBatchesHoldNeighbouringWritesWithinBoundsAndWaitForWhatTheirWritesWaitFor(t *testing.T) {
+	ops := []Op{Create("/a", nil), Create("/a/b", nil), Get("/a"), Set("/a", nil, 0), {Kind: OpSetACL, Path: "/a"}, Set("/a/b", nil, 0)}
+	batches := batch(ops)
+	assert.Equal(t, []span{{0, 2}, {2, 3}, {3, 4}, {4, 5}, {5, 6}}, batches)
+	waits := batchWaits(batches, order(ops))
+	assert.Empty(t, waits[0])
+	assert.Equal(t, []int{0}, waits[1])
+	assert.Subset(t, waits[2], []int{0, 1})
+	for i, ws := range waits {
+		for _, w := range ws {
+			assert.Less(t, w, i)
+		}
+	}
+
+	many := make([]Op, 250)
+	for i := range many {
+		many[i] = Set("/x", make([]byte, 10), AnyVersion)
+	}
+	assert.Equal(t, []span{{0, 100}, {100, 200}, {200, 250}}, batch(many))
+	big := []Op{Set("/x", make([]byte, maxBatchBytes), 0), Set("/y", nil, 0), Set("/z", nil, 0)}
+	assert.Equal(t, []span{{0, 1}, {1, 3}}, batch(big))
+	assert.Empty(t, batch(nil))
+}
