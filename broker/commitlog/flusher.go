@@ -27,14 +27,14 @@ func (f *flusher) add(l *Log) {
 	f.wake.Signal()
 }
 
-// next waits for a log; nil once the flusher is stopped.
-func (f *flusher) next() *Log {
+// next returns the log whose turn it is. It waits for one if wait is set; nil when there is none or the flusher is stopped.
+func (f *flusher) next(wait bool) *Log {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for len(f.order) == 0 && !f.stopped {
+	for wait && len(f.order) == 0 && !f.stopped {
 		f.wake.Wait()
 	}
-	if f.stopped {
+	if f.stopped || len(f.order) == 0 {
 		return nil
 	}
 	l := f.order[0]
@@ -50,9 +50,12 @@ func (f *flusher) stop() {
 	f.wake.Broadcast()
 }
 
-// run is the goroutine of one directory. Errors have taken the directory offline; there is nobody else to tell.
-func (f *flusher) run() {
-	for l := f.next(); l != nil; l = f.next() {
+// run is the goroutine of one directory.
+func (f *flusher) run() { f.work(true) }
+
+// work flushes the logs that wait. Errors have taken the directory offline; there is nobody else to tell.
+func (f *flusher) work(wait bool) {
+	for l := f.next(wait); l != nil; l = f.next(wait) {
 		_ = l.flushSealed()
 	}
 }

@@ -178,21 +178,30 @@ func (l *Log) spillIfIdle(sinceMs int64) error {
 	return s.spill()
 }
 
-// recoveryLowered brings a recovery point that fell below what is on disk to disk.
-func (m *Manager) recoveryLowered(l *Log) error {
+// pointsLowered brings to disk a recovery point or a start that fell below what is on disk.
+func (m *Manager) pointsLowered(l *Log) error {
 	for _, d := range m.dirs {
 		if &d.logDir != l.parent {
 			continue
 		}
-		d.checkpoint.Lock()
-		known, ok := d.written[recoveryPointFile]
-		onDisk := known[l.tp]
-		d.checkpoint.Unlock()
-		if !ok || onDisk > l.RecoveryPoint() {
-			return m.writeCheckpoint(d, recoveryPointFile, (*Log).RecoveryPoint)
+		if d.writtenAbove(recoveryPointFile, l.tp, l.checkpointPoint()) {
+			if err := m.writeCheckpoint(d, recoveryPointFile, (*Log).checkpointPoint); err != nil {
+				return err
+			}
+		}
+		if d.writtenAbove(startOffsetFile, l.tp, l.StartOffset()) {
+			return m.writeStartOffsets(d)
 		}
 	}
 	return nil
+}
+
+// writtenAbove tells that a checkpoint on disk may have more than offset for the partition.
+func (d *managedDir) writtenAbove(name string, tp TopicPartition, offset int64) bool {
+	d.checkpoint.Lock()
+	defer d.checkpoint.Unlock()
+	known, ok := d.written[name]
+	return !ok || known[tp] > offset
 }
 
 // CheckpointHighWatermarks writes the high watermarks of all logs now.
@@ -204,7 +213,7 @@ func (m *Manager) CheckpointHighWatermarks() {
 
 func (m *Manager) checkpointRecoveryPoints() {
 	for _, d := range m.dirs {
-		_ = m.writeCheckpoint(d, recoveryPointFile, (*Log).RecoveryPoint)
+		_ = m.writeCheckpoint(d, recoveryPointFile, (*Log).checkpointPoint)
 	}
 }
 
@@ -217,7 +226,7 @@ func (m *Manager) checkpointStartOffsets() {
 // checkpointDir writes all checkpoints of a directory.
 func (m *Manager) checkpointDir(d *managedDir) error {
 	return errors.Join(
-		m.writeCheckpoint(d, recoveryPointFile, (*Log).RecoveryPoint),
+		m.writeCheckpoint(d, recoveryPointFile, (*Log).checkpointPoint),
 		m.writeStartOffsets(d),
 		m.writeCheckpoint(d, highWatermarkFile, (*Log).HighWatermark),
 	)

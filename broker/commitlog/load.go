@@ -101,16 +101,14 @@ func (l *Log) settleLocked() error {
 func (l *Log) load(c checkpoints) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	id, err := readPartitionMetadata(l.env.fs, l.Dir())
-	if err != nil {
-		return err
-	}
-	l.topicID.Store(&id)
 	plan, err := l.arrangeFiles()
 	if err != nil {
 		return err
 	}
 	if err := l.openSegments(plan); err != nil {
+		return err
+	}
+	if err := l.loadTopicID(); err != nil {
 		return err
 	}
 	l.recoveryPoint.Store(c.recoveryPoint)
@@ -132,6 +130,21 @@ func (l *Log) load(c checkpoints) error {
 		return err
 	}
 	return l.settle(c)
+}
+
+// loadTopicID reads partition.metadata. A broken one beside an empty log comes from a crash right after its creation.
+func (l *Log) loadTopicID() error {
+	id, err := readPartitionMetadata(l.env.fs, l.Dir())
+	if corrupt := (*CorruptionError)(nil); errors.As(err, &corrupt) && l.Size() == 0 {
+		l.warnf("the topic id of an empty log is not used: %v", err)
+		l.newNames.Store(true)
+		return removeIfThere(l.env.fs, l.place.path(partitionMetadataFile))
+	}
+	if err != nil {
+		return err
+	}
+	l.topicID.Store(&id)
+	return nil
 }
 
 // arrangeFiles removes leftovers, finishes swaps and sorts what is there.
@@ -243,6 +256,7 @@ func (l *Log) openSegments(plan filePlan) error {
 		}
 		s := newSegment(&l.place, base, info.Size(), now)
 		s.modified = info.ModTime().UnixMilli()
+		s.indexSynced.Store(true) // of those that recovery looks at it is taken back
 		s.jitter = jitter(l.tp, base, &c)
 		if !plan.indexed[base].aborted {
 			s.aborted.Store(new([]abortedTx))
@@ -263,6 +277,7 @@ func (l *Log) openSegments(plan filePlan) error {
 	stray := strays(plan.snapshots, plan.segments)
 	for _, o := range plan.snapshots {
 		if slices.Contains(stray, o) {
+			l.newNames.Store(true)
 			if err := removeIfThere(l.env.fs, l.segmentPath(o, snapshotSuffix)); err != nil {
 				return err
 			}
@@ -346,6 +361,9 @@ func (l *Log) recover(first int, c checkpoints, epochs epochList, fresh bool) er
 	if c.clean {
 		from = list[first].base // its end is damaged: believe nothing of this segment
 	}
+	if err := l.dropTornSnapshots(c.recoveryPoint); err != nil {
+		return err
+	}
 	asRead := epochs
 	if !fresh {
 		epochs, _ = epochs.cutEnd(max(from, list[first].base))
@@ -401,6 +419,29 @@ func (l *Log) recover(first int, c checkpoints, epochs epochList, fresh bool) er
 		l.env.log.WithField("partition", l.tp.String()).Errorf(
 			"after recovery the log ends at offset %d, but it held committed records up to %d", l.EndOffset(), committed)
 	}
+	return nil
+}
+
+// dropTornSnapshots removes the snapshots behind the recovery point that a crash has torn.
+func (l *Log) dropTornSnapshots(from int64) error {
+	keep := l.mu.snapshots[:0]
+	for _, o := range l.mu.snapshots {
+		if o >= from {
+			_, err := readSnapshot(l.env.fs, l.Dir(), o)
+			if corrupt := (*CorruptionError)(nil); errors.As(err, &corrupt) {
+				l.newNames.Store(true)
+				if err := removeIfThere(l.env.fs, l.segmentPath(o, snapshotSuffix)); err != nil {
+					return err
+				}
+				continue
+			}
+			if err != nil {
+				return err
+			}
+		}
+		keep = append(keep, o)
+	}
+	l.mu.snapshots = keep
 	return nil
 }
 
@@ -482,6 +523,7 @@ func (l *Log) cutAt(i int, pos int64) error {
 
 // install puts what a walk derived in the place of the segment's files.
 func (s *segment) install(w *segmentWalk) error {
+	s.indexSynced.Store(false)
 	s.mu.Lock()
 	err := s.installLocked(&w.index)
 	s.mu.Unlock()
@@ -522,7 +564,14 @@ func (l *Log) settle(c checkpoints) error {
 		return err
 	}
 	l.updateUnstableLocked()
-	return l.epochs.flush(l.env.fs, l.Dir())
+	if err := l.epochs.flush(l.env.fs, l.Dir()); err != nil {
+		return err
+	}
+	if l.newNames.Swap(false) {
+		// Before anything is appended: a snapshot that was removed must not come back and describe other records.
+		return l.env.fs.SyncDir(l.Dir())
+	}
+	return nil
 }
 
 // fillEpochs derives the epochs between the log's start and the first one that is known: a crash may have kept the epochs
@@ -608,7 +657,8 @@ func (l *Log) settleProducers(clean bool) error {
 	}
 	keep := l.mu.snapshots[:0]
 	for _, o := range l.mu.snapshots {
-		if o > end || o <= l.start.Load() && o != end {
+		if o > end || o < l.list()[0].base {
+			l.newNames.Store(true)
 			if err := removeIfThere(l.env.fs, l.segmentPath(o, snapshotSuffix)); err != nil {
 				return err
 			}

@@ -74,7 +74,7 @@ func (m *Manager) examine(d *managedDir) (foundDir, error) {
 	if err != nil {
 		return found, err
 	}
-	d.written[recoveryPointFile] = found.recoveryPoints
+	d.written[recoveryPointFile], d.written[startOffsetFile] = found.recoveryPoints, found.starts
 	entries, err := m.cfg.FS.ReadDir(d.path)
 	if err != nil {
 		return found, err

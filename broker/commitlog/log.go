@@ -74,7 +74,7 @@ type environment struct {
 	expirationMs int64
 	flushSoon    func(l *Log)                                   // flush sealed segments in the background
 	removeLater  func(d *logDir, delayMs int64, paths []string) // delete files after a while
-	lowered      func(l *Log) error                             // the recovery point fell: bring it to disk before anything is appended
+	lowered      func(l *Log) error                             // recovery point or start fell: bring them to disk before anything is appended
 }
 
 func (e *environment) nowMs() int64 { return e.now().UnixMilli() }
@@ -280,6 +280,19 @@ func (l *Log) updateUnstableLocked() {
 
 // RecoveryPoint is the offset below which everything is known to be on disk.
 func (l *Log) RecoveryPoint() int64 { return l.recoveryPoint.Load() }
+
+// checkpointPoint is the recovery point as the checkpoint is to have it. Recovery looks at the segment that holds it and
+// believes those before, indexes included. Flush syncs the batches of the active segment but not its indexes; so that they
+// are not believed should the segment be rolled and the machine stop, the checkpoint stays within that segment.
+func (l *Log) checkpointPoint() int64 {
+	point := l.RecoveryPoint()
+	list := l.list()
+	s := list[floor(list, point-1)]
+	if s.base < point && !s.indexSynced.Load() {
+		return point - 1
+	}
+	return point
+}
 
 // Size is the number of bytes in all segments.
 func (l *Log) Size() int64 {

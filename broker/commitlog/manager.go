@@ -97,6 +97,15 @@ func (cfg *ManagerConfig) setDefaults() {
 // background work. A directory that cannot be used is reported by Dirs and to OnDirFailure; Open fails when none is
 // left or when one partition has two logs.
 func Open(cfg ManagerConfig) (*Manager, error) {
+	m, err := load(cfg)
+	if err == nil {
+		m.start()
+	}
+	return m, err
+}
+
+// load is Open without the background work.
+func load(cfg ManagerConfig) (*Manager, error) {
 	cfg.setDefaults()
 	m := &Manager{cfg: cfg, log: cfg.Log, stop: make(chan struct{})}
 	m.mu.current = map[TopicPartition]*Log{}
@@ -107,7 +116,7 @@ func Open(cfg ManagerConfig) (*Manager, error) {
 		fs: cfg.FS, now: cfg.Now, log: cfg.Log, files: &openFiles{},
 		limits:       record.Limits{MaxDecompressed: cfg.MaxDecompressed},
 		expirationMs: cfg.ProducerIDExpiration.Milliseconds(),
-		flushSoon:    m.flushSoon, removeLater: m.removeLater, lowered: m.recoveryLowered,
+		flushSoon:    m.flushSoon, removeLater: m.removeLater, lowered: m.pointsLowered,
 	}
 	seen := map[string]bool{}
 	for _, path := range cfg.Dirs {
@@ -134,7 +143,6 @@ func Open(cfg ManagerConfig) (*Manager, error) {
 		m.unlock()
 		return nil, fmt.Errorf("no log directory can be used: %w", m.dirs[0].err())
 	}
-	m.start()
 	return m, nil
 }
 
@@ -145,7 +153,7 @@ func (m *Manager) lockDirs() error {
 		return errors.New("no log directory is given")
 	}
 	for _, d := range m.dirs {
-		if err := m.cfg.FS.MkdirAll(d.path, 0o755); err != nil {
+		if err := m.makeDir(d.path); err != nil {
 			_ = d.fail(err)
 			continue
 		}
@@ -160,6 +168,17 @@ func (m *Manager) lockDirs() error {
 		d.lock = lock
 	}
 	return nil
+}
+
+// makeDir makes a log directory that does not exist, durably.
+func (m *Manager) makeDir(path string) error {
+	if _, err := m.cfg.FS.Stat(path); err == nil {
+		return nil
+	}
+	if err := m.cfg.FS.MkdirAll(path, 0o755); err != nil {
+		return err
+	}
+	return m.cfg.FS.SyncDir(filepath.Dir(path))
 }
 
 func (m *Manager) unlock() {

@@ -57,10 +57,12 @@ func (m *model) config() Config {
 }
 
 func (m *model) open() {
-	m.m = openManager(m.t, m.fs, m.config(), m.clock, modelDir)
+	// Without background work, so that a seed is one order of events.
+	loaded, err := load(still(ManagerConfig{Dirs: []string{modelDir}, FS: m.fs, Default: m.config()}, m.clock))
+	require.NoError(m.t, err)
+	m.m = &opened{loaded, m.t, m.clock}
 	l, err := m.m.GetOrCreate(tp0, TopicID{1}, false)
 	require.NoError(m.t, err)
-	require.NoError(m.t, l.Err(), "%v", m.trace)
 	m.log = l
 }
 
@@ -203,6 +205,13 @@ func (m *model) restart(crash bool) {
 	_ = m.m.Close()
 	m.fs = image
 	m.open()
+	if err := m.log.Err(); err != nil {
+		// What was committed and never synced has a hole: the replica is fetched anew from another one.
+		require.NotEqual(m.t, vfs.Everything, a)
+		require.Greater(m.t, m.high, m.synced, "%v: %v", err, m.trace)
+		m.refetch()
+		return
+	}
 	end := m.log.EndOffset()
 	require.LessOrEqual(m.t, end, m.end, "%v", m.trace)
 	require.GreaterOrEqual(m.t, end, m.synced, "flushed records are gone: %v", m.trace)
@@ -215,6 +224,16 @@ func (m *model) restart(crash bool) {
 	m.high = min(m.high, max(m.log.HighWatermark(), m.start))
 	m.log.SetHighWatermark(m.high)
 	m.epoch++ // as the controller would have it
+	require.NoError(m.t, m.log.AssignEpochStart(m.epoch, m.end))
+}
+
+// refetch begins the log anew where the leader's would end.
+func (m *model) refetch() {
+	m.note("begin anew at %d", m.end)
+	require.NoError(m.t, m.log.TruncateFullyAndStartAt(m.end, -1))
+	require.NoError(m.t, m.log.Err())
+	m.records, m.start, m.high, m.pids = nil, m.end, m.end, map[int64]*modelProducer{}
+	m.epoch++
 	require.NoError(m.t, m.log.AssignEpochStart(m.epoch, m.end))
 }
 
@@ -283,7 +302,7 @@ func (m *model) checkTime() {
 
 // replayed compares the producer state with a replay of the log (I11). Only while all of the log is there.
 func (m *model) replayed() {
-	if m.start > 0 || m.log.list()[0].base > 0 {
+	if m.log.list()[0].base > 0 {
 		return
 	}
 	var p producers
@@ -328,11 +347,13 @@ func (m *model) step() {
 		m.epoch++
 		m.note("epoch %d", m.epoch)
 		require.NoError(m.t, m.log.AssignEpochStart(m.epoch, m.end))
-	case n < 90:
+	case n < 92:
+		m.note("background")
 		m.m.sweep()
-	case n < 93:
+		m.m.dirs[0].flusher.work(false)
+	case n < 95:
 		m.restart(false)
-	case n < 96:
+	case n < 98:
 		m.restart(true)
 	}
 	m.check()

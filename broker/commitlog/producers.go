@@ -195,7 +195,7 @@ func (c *change) data(p *producer, v *verification, b record.Batch, at Position,
 			return err
 		}
 	}
-	if p.txnStart != noOffset && !b.IsTransactional() {
+	if p.txnStart != noOffset && !b.IsTransactional() && origin != Replication {
 		return fmt.Errorf("%w: producer %d has a transaction open since offset %d and sent records outside of it",
 			kerr.InvalidTxnState, p.id, p.txnStart)
 	}

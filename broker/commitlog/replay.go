@@ -33,10 +33,11 @@ func (l *Log) reloadProducersLocked(end int64) error {
 	return l.loadProducersLocked(end)
 }
 
-// loadProducersLocked builds the producer state at end from the newest good snapshot and a replay of what follows.
+// loadProducersLocked builds the producer state at end from the newest good snapshot and a replay of what follows. Records
+// before the log's start that are still there count: Kafka leaves them out, and forgets sequences for it.
 func (l *Log) loadProducersLocked(end int64) error {
 	p := &l.mu.producers
-	p.load(nil, l.start.Load(), 0, 0)
+	p.load(nil, l.list()[0].base, 0, 0)
 	for len(l.mu.snapshots) > 0 {
 		newest := l.mu.snapshots[len(l.mu.snapshots)-1]
 		list, err := readSnapshot(l.env.fs, l.Dir(), newest)
@@ -47,14 +48,12 @@ func (l *Log) loadProducersLocked(end int64) error {
 		if bad := (*CorruptionError)(nil); !errors.As(err, &bad) {
 			return err
 		}
-		l.env.log.WithField("partition", l.tp.String()).Warnf("producer snapshot is not used: %v", err)
+		l.warnf("producer snapshot is not used: %v", err)
+		l.newNames.Store(true)
 		if err := removeIfThere(l.env.fs, l.segmentPath(newest, snapshotSuffix)); err != nil {
 			return err
 		}
 		l.mu.snapshots = l.mu.snapshots[:len(l.mu.snapshots)-1]
-	}
-	if p.end < l.start.Load() {
-		p.end = l.start.Load()
 	}
 	return l.replayLocked(end)
 }

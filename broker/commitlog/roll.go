@@ -124,7 +124,7 @@ func (l *Log) moveEndLocked(end Position) {
 // synced: a torn snapshot is known by its CRC, and the log can make it again.
 func (l *Log) takeSnapshotLocked() error {
 	p := &l.mu.producers
-	last := l.start.Load()
+	last := int64(0)
 	if n := len(l.mu.snapshots); n > 0 {
 		last = l.mu.snapshots[n-1]
 	}
@@ -170,7 +170,8 @@ func (l *Log) flushTo(bound func() int64) error {
 		return l.parent.fail(err)
 	}
 	list := l.list()
-	for i := floor(list, l.RecoveryPoint()); i < len(list) && list[i].base < end; i++ {
+	// One offset before: the recovery point may have come to a segment's end before the segment was rolled.
+	for i := floor(list, l.RecoveryPoint()-1); i < len(list) && list[i].base < end; i++ {
 		sync := list[i].syncAll
 		if i == len(list)-1 {
 			sync = list[i].sync

@@ -33,6 +33,7 @@ type segment struct {
 	aborted atomic.Pointer[[]abortedTx] // content of .txnindex; nil: not looked at
 
 	unsyncedAborted atomic.Bool // .txnindex was written and not synced
+	indexSynced     atomic.Bool // both indexes on disk are complete and synced
 
 	created  int64 // ms; when this segment was made or loaded
 	modified int64 // ms; last change of the file, for retention of records without timestamps
@@ -114,6 +115,7 @@ func (s *segment) append(data []byte, batches []written, interval int64) error {
 		return err
 	}
 	s.file.pin(true)
+	s.indexSynced.Store(false)
 	start := s.size.Load()
 	if err := f.Append(data); err != nil {
 		return err
@@ -222,16 +224,17 @@ func (s *segment) syncAll() error {
 	if err := s.sync(); err != nil {
 		return err
 	}
-	s.mu.Lock()
-	loaded := s.offsets.view.Load() != nil && s.times.view.Load() != nil
-	s.mu.Unlock()
-	if !loaded {
+	if s.indexSynced.Load() {
 		return nil
 	}
 	if err := s.offsets.sync(s.place, s.base); err != nil {
 		return err
 	}
-	return s.times.sync(s.place, s.base)
+	if err := s.times.sync(s.place, s.base); err != nil {
+		return err
+	}
+	s.indexSynced.Store(true)
+	return nil
 }
 
 // truncate cuts the file at pos and the indexes before offset, both of which begin a batch.
@@ -244,6 +247,7 @@ func (s *segment) truncate(offset, pos int64, nowMs int64) error {
 	if err := s.loadForAppend(); err != nil {
 		return err
 	}
+	s.indexSynced.Store(false)
 	if err := s.cutIndexes(offset); err != nil {
 		return err
 	}

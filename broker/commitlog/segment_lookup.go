@@ -22,16 +22,20 @@ func (s *segment) view(x *index) (*indexView, error) {
 	if v := x.view.Load(); v != nil {
 		return v, nil
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if v := x.view.Load(); v != nil {
-		return v, nil
-	}
-	err := s.loadLocked()
+	err := s.load()
 	if errors.Is(err, errLies) || errors.Is(err, fs.ErrNotExist) {
-		err = s.rebuildLocked()
+		err = s.rebuild()
 	}
 	return x.view.Load(), err
+}
+
+func (s *segment) load() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.offsets.view.Load() != nil && s.times.view.Load() != nil {
+		return nil
+	}
+	return s.loadLocked()
 }
 
 // loadLocked looks at both files: how many entries there are and what the last one says.
@@ -163,8 +167,13 @@ func (s *segment) locate(f vfs.File, target, limit int64) (entry, int64, error) 
 // rebuild builds both indexes anew from the batches. It checks no CRC: recovery does.
 func (s *segment) rebuild() error {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.rebuildLocked()
+	err := s.rebuildLocked()
+	s.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	// A power cut that left half of it would hide the newest timestamp.
+	return errors.Join(s.offsets.sync(s.place, s.base), s.times.sync(s.place, s.base))
 }
 
 func (s *segment) rebuildLocked() error {
@@ -334,26 +343,31 @@ func (s *segment) checkTimes() error {
 	if err != nil {
 		return err
 	}
+	good, err := s.timesGood(v, newest)
+	if err != nil || good {
+		return err
+	}
+	return s.rebuild()
+}
+
+func (s *segment) timesGood(v *indexView, newest timeOffset) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.timesChecked {
-		return nil
+		return true, nil
 	}
 	data := make([]byte, v.onDisk*timeEntryBytes)
 	f, err := s.times.create(s.place, fileName(s.base, timeSuffix))
 	if err != nil {
-		return err
+		return false, err
 	}
 	n, err := f.ReadAt(data, 0)
 	s.times.release()
 	if n < len(data) {
-		return cmpErr(err, io.ErrUnexpectedEOF)
+		return false, cmpErr(err, io.ErrUnexpectedEOF)
 	}
-	if !timesInOrder(data, s.base, newest) {
-		return s.rebuildLocked()
-	}
-	s.mu.timesChecked = true
-	return nil
+	s.mu.timesChecked = timesInOrder(data, s.base, newest)
+	return s.mu.timesChecked, nil
 }
 
 func timesInOrder(data []byte, base int64, newest timeOffset) bool {

@@ -62,7 +62,7 @@ type verifier struct {
 	order     batchOrder
 	producers producers
 	started   bool
-	first     int64 // base of the first segment: what was before it is not known
+	whole     bool // the log holds everything that was ever written: nothing was deleted from its start
 }
 
 func (v *verifier) add(err error) {
@@ -88,8 +88,8 @@ type placed struct {
 
 func (v *verifier) segment(base, next int64, files fileSet, snapshots []int64) error {
 	if !v.started {
-		v.started, v.first = true, base
-		v.order.next = base
+		v.started, v.order.next = true, base
+		v.whole = base == 0
 		v.producers.end = base
 	}
 	if base < v.order.next {
@@ -140,7 +140,7 @@ func (v *verifier) batches(f vfs.File, base int64) ([]placed, []abortedTx, error
 		}
 		if err := checkEntry(whole); err != nil {
 			v.addf(f.Name(), pos, "%v", err)
-		} else if err := v.order.check(e); err != nil {
+		} else if err := errors.Join(v.order.checkOffsets(e), v.order.checkEpoch(e)); err != nil {
 			v.addf(f.Name(), pos, "%v", err)
 		}
 		if e.header != nil {
@@ -237,8 +237,8 @@ func (v *verifier) times(base int64, batches []placed, last bool) error {
 	return err
 }
 
-// aborted compares the transaction index with what the markers say. Of transactions that began before the first segment
-// nothing is known.
+// aborted compares the transaction index with what the markers say. Where a log has lost its start, the first records of a
+// transaction may be known to one and not to the other.
 func (v *verifier) aborted(base int64, exists bool, want []abortedTx) error {
 	path := v.path(base, txnSuffix)
 	var have []abortedTx
@@ -253,29 +253,21 @@ func (v *verifier) aborted(base int64, exists bool, want []abortedTx) error {
 		}
 	}
 	for i, a := range have {
-		if len(want) == 0 || !v.sameAborted(a, want[0]) {
-			if a.first >= v.first {
-				v.addf(path, int64(i)*abortedBytes, "aborted transaction %+v is not what the markers say", a)
-				return nil
-			}
-			continue
+		if len(want) > 0 && want[0].producerID == a.producerID && want[0].last == a.last && (!v.whole || want[0] == a) {
+			want = want[1:]
+		} else if v.whole {
+			v.addf(path, int64(i)*abortedBytes, "aborted transaction %+v is not what the markers say", a)
+			return nil
 		}
-		want = want[1:]
 	}
-	if len(want) > 0 {
+	if len(want) > 0 && v.whole {
 		v.addf(path, int64(len(have))*abortedBytes, "aborted transaction %+v is missing", want[0])
 	}
 	return nil
 }
 
-// sameAborted compares what is known of both for sure.
-func (v *verifier) sameAborted(have, want abortedTx) bool {
-	return have.producerID == want.producerID && have.last == want.last &&
-		(have.first < v.first || have.first <= want.first) && (v.first > 0 || have == want)
-}
-
-// snapshot compares the snapshot at offset, if there is one, with the replayed state. Producers that have expired, or whose
-// records lie before the first segment, may be in one and not in the other.
+// snapshot compares the snapshot at offset, if there is one, with the replayed state. Producers that have expired may be
+// in one and not in the other; open transactions are compared only while the log has all of its records.
 func (v *verifier) snapshot(offset int64, snapshots []int64) {
 	for _, o := range snapshots {
 		if o != offset {
@@ -296,16 +288,16 @@ func (v *verifier) snapshot(offset int64, snapshots []int64) {
 
 func (v *verifier) producer(path string, have *producer) {
 	want := v.producers.byID[have.id]
-	if want == nil || v.producers.end == 0 {
+	if want == nil {
 		return
 	}
 	h, _ := have.last()
 	w, known := want.last()
 	switch {
-	case have.epoch != want.epoch, known && h.lastOffset >= v.first && (h.lastSeq != w.lastSeq || h.lastOffset != w.lastOffset):
+	case have.epoch != want.epoch, known && h.lastOffset >= 0 && (h.lastSeq != w.lastSeq || h.lastOffset != w.lastOffset):
 		v.addf(path, -1, "producer %d: epoch %d, sequence %d at offset %d; by the log epoch %d, sequence %d at offset %d",
 			have.id, have.epoch, h.lastSeq, h.lastOffset, want.epoch, w.lastSeq, w.lastOffset)
-	case have.txnStart >= v.first && have.txnStart != want.txnStart, have.txnStart == noOffset && want.txnStart != noOffset:
+	case v.whole && have.txnStart != want.txnStart:
 		v.addf(path, -1, "producer %d: transaction open from %d, by the log from %d", have.id, have.txnStart, want.txnStart)
 	}
 }
