@@ -21,7 +21,10 @@ func (x *exchange) Answered(r *wire.Request, answer wire.Response, failure error
 		answer.Sent()
 		return
 	}
-	x.answered, x.answer, x.failure = true, answer, failure
+	x.answered, x.answer = true, answer
+	if failure != nil {
+		x.failure = &protocolError{failure}
+	}
 	x.size = bytesInMemory(answer)
 	c.mu.unsent += x.size
 	start := x != c.mu.current && c.headReadyLocked()

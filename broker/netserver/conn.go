@@ -3,7 +3,6 @@ package netserver
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/netip"
 	"runtime/debug"
@@ -248,16 +247,20 @@ func (c *conn) finish() {
 	c.logEnd(reason)
 }
 
+// logEnd tells why a connection ended: to the operator when it is the client's fault or the handler's wish, but not
+// more often than a log can take.
 func (c *conn) logEnd(reason error) {
 	log := c.server.cfg.Log.WithFields(logrus.Fields{"client": c.wire.Remote.String(), "listener": c.wire.Listener})
 	var fault *protocolError
-	switch {
-	case errors.As(reason, &fault):
-		log.WithError(reason).Info("Connection closed: the client broke the protocol")
-	case errors.Is(reason, io.EOF), errors.Is(reason, net.ErrClosed):
-		log.Debug("Connection closed")
-	default:
+	if !errors.As(reason, &fault) {
 		log.WithError(reason).Debug("Connection closed")
+		return
+	}
+	if allowed, skipped := c.server.complaints.allow(time.Now()); allowed {
+		if skipped > 0 {
+			log = log.WithField("not_logged", skipped)
+		}
+		log.WithError(reason).Info("Connection closed, as the client sent what cannot be served")
 	}
 }
 

@@ -49,6 +49,8 @@ type Server struct {
 	bound   []bound
 	stopped chan struct{} // closed when Close begins
 
+	complaints pace // about clients
+
 	acceptors sync.WaitGroup // accept loops and the caretaker
 	conns     struct {
 		sync.Mutex
