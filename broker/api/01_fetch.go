@@ -10,6 +10,7 @@ import (
 	"barnabas/broker/commitlog"
 	"barnabas/broker/metadata"
 	"barnabas/broker/partition"
+	"barnabas/broker/record"
 	"barnabas/broker/wire"
 )
 
@@ -72,7 +73,7 @@ func (d *Dispatcher) fetch(c *call, req *kmsg.FetchRequest) {
 		RackID:        req.Rack,
 		Partitions:    op.turn.asks[:readable],
 	}
-	if req.Version >= 11 && c.Conn.Remote != nil {
+	if req.Rack != "" && c.Conn.Remote != nil { // it is for the choice of a replica near the rack
 		op.request.ClientID, op.request.ClientAddr = strings.Clone(c.clientID()), c.Conn.Remote.String()
 	}
 	d.deps.Replicas.Fetch(&op.request, op.done)
@@ -271,11 +272,32 @@ func (op *fetchCall) done(results []partition.FetchResult) {
 		op.replyError(err, id)
 		return
 	}
+	if op.version < 10 {
+		op.hideZstd(told)
+	}
 	resp := wire.FetchResponse{SessionID: id, Topics: op.topics(told)}
 	if op.version >= 16 {
 		resp.Brokers = op.currentLeaders(&resp)
 	}
 	op.Reply(wire.EncodeFetch(op.header, &resp))
+}
+
+// hideZstd takes the records out of partitions that are stored in a codec which
+// versions below 10 do not know: those of topics whose compression.type is zstd.
+// What producers chose to send in zstd elsewhere is passed on, as Kafka does.
+func (op *fetchCall) hideZstd(told []partition.FetchResult) {
+	for i := range told {
+		r := &told[i]
+		p := op.d.deps.Replicas.Partition(r.Topic, r.Partition)
+		if p == nil || p.Log() == nil {
+			continue
+		}
+		if c := p.Log().Config().Compression; c.Producer || c.Codec != record.Zstd {
+			continue
+		}
+		r.Records.Release()
+		told[i] = failedFetch(&partition.FetchPartition{Topic: r.Topic, TopicID: r.TopicID, Partition: r.Partition}, kerr.UnsupportedCompressionType)
+	}
 }
 
 func (op *fetchCall) replyError(err error, session int32) {

@@ -110,6 +110,10 @@ func (d *Dispatcher) Close() {
 	d.waits.close()
 }
 
+// FetchSessions is how many fetch sessions there are, and how many partitions
+// they hold together.
+func (d *Dispatcher) FetchSessions() (sessions, partitions int) { return d.sessions.counts() }
+
 // call is one request on its way through a handler.
 type call struct {
 	*wire.Request

@@ -24,6 +24,9 @@ import (
 //     INVALID_FETCH_SESSION_EPOCH and changes nothing.
 //   - What the session remembers as told is written only while an answer is
 //     made, under the session's lock, and only for what that answer contains.
+//   - All sessions together hold at most a thousand partitions a slot, so that
+//     memory has a bound: beyond it no session is made, and one that wants to
+//     grow is dropped, which its client takes as a reason to fetch without one.
 //   - There are never more sessions than slots. A session gives way to a
 //     newcomer when nobody used it for two minutes; or else when it is older
 //     than that (or, for a follower as newcomer, belongs to a consumer) and
@@ -41,6 +44,8 @@ const (
 	finalFetchEpoch   = int32(-1) // a whole list; no session is wanted
 
 	fetchSessionEviction = 2 * time.Minute
+
+	partitionsPerSlot = 1000
 )
 
 // nextFetchEpoch is the epoch that the request after this one has to bear.
@@ -217,8 +222,9 @@ type fetchSessions struct {
 
 	mu struct {
 		sync.Mutex
-		byID    map[int32]*fetchSession
-		recency *list.List // least recently used first
+		byID       map[int32]*fetchSession
+		recency    *list.List // least recently used first
+		partitions int        // of all sessions
 	}
 }
 
@@ -237,7 +243,7 @@ func (t *fetchSessions) begin(now time.Time, req sessionRequest, snapshot *metad
 		}
 		return fetchTurn{asks: req.asks, create: req.epoch == initialFetchEpoch, request: req}
 	}
-	s := t.get(req.id)
+	s := t.get(req.id, len(req.asks))
 	if s == nil {
 		return fetchTurn{err: kerr.FetchSessionIDNotFound}
 	}
@@ -343,7 +349,12 @@ func (t *fetchSessions) create(now time.Time, turn *fetchTurn, results []partiti
 func (t *fetchSessions) mayCreate(now time.Time, privileged bool, size int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return len(t.mu.byID) < t.slots || t.victimLocked(now, privileged, size) != nil
+	return t.roomLocked(size) && (len(t.mu.byID) < t.slots || t.victimLocked(now, privileged, size) != nil)
+}
+
+// roomLocked tells whether so many more partitions may be remembered.
+func (t *fetchSessions) roomLocked(more int) bool {
+	return t.mu.partitions+more <= t.slots*partitionsPerSlot
 }
 
 func (t *fetchSessions) makeRoomLocked(now time.Time, privileged bool, size int) bool {
@@ -395,10 +406,17 @@ func (s *fetchSession) worthLess(o *fetchSession) bool {
 	return s.id < o.id
 }
 
-func (t *fetchSessions) get(id int32) *fetchSession {
+// get finds a session; one that may grow beyond what there is room for is
+// dropped.
+func (t *fetchSessions) get(id int32, growth int) *fetchSession {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.mu.byID[id]
+	s := t.mu.byID[id]
+	if s != nil && growth > 0 && !t.roomLocked(growth) {
+		t.removeLocked(s)
+		return nil
+	}
+	return s
 }
 
 func (t *fetchSessions) touch(s *fetchSession, now time.Time, size int) {
@@ -411,6 +429,7 @@ func (t *fetchSessions) touch(s *fetchSession, now time.Time, size int) {
 
 func (t *fetchSessions) touchLocked(s *fetchSession, now time.Time, size int) {
 	old := now.Sub(s.created) > fetchSessionEviction
+	t.mu.partitions += size - s.cached.size
 	s.cached.size, s.cached.lastUsed = size, now
 	s.cached.byAll, s.cached.byPrivileged = old, old || !s.privileged
 	t.mu.recency.MoveToBack(s.cached.recency)
@@ -435,14 +454,12 @@ func (t *fetchSessions) remove(s *fetchSession) {
 func (t *fetchSessions) removeLocked(s *fetchSession) {
 	delete(t.mu.byID, s.id)
 	t.mu.recency.Remove(s.cached.recency)
+	t.mu.partitions -= s.cached.size
 }
 
 // counts is how many sessions there are, and partitions in all of them.
 func (t *fetchSessions) counts() (sessions, partitions int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, s := range t.mu.byID {
-		partitions += s.cached.size
-	}
-	return len(t.mu.byID), partitions
+	return len(t.mu.byID), t.mu.partitions
 }

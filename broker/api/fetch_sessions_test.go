@@ -260,6 +260,23 @@ func TestAnOldSessionInUseGivesWayToOneAsLarge(t *testing.T) {
 	require.ErrorIs(t, w.next(old, 2, nil).err, kerr.FetchSessionIDNotFound)
 }
 
+func TestSessionsHoldNoMoreThanTheirShareOfPartitions(t *testing.T) {
+	w := newSessionWorld(t, 2)
+	var many []string
+	for i := range 2 * partitionsPerSlot {
+		many = append(many, fmt.Sprint("t", i))
+	}
+	small := w.open(false, "a")
+	require.Equal(t, noSession, w.open(false, many...), "one too many")
+	require.ErrorIs(t, w.next(small, 1, named(many...)).err, kerr.FetchSessionIDNotFound)
+	_, partitions := w.table.counts()
+	require.Zero(t, partitions)
+	full := w.open(false, many...)
+	require.NotEqual(t, noSession, full)
+	require.NoError(t, w.next(full, 1, nil).err)
+	require.ErrorIs(t, w.next(full, 2, named("b")).err, kerr.FetchSessionIDNotFound)
+}
+
 func TestNoSessionsWithoutSlots(t *testing.T) {
 	w := newSessionWorld(t, 0)
 	require.Equal(t, noSession, w.open(false, "a"))
@@ -312,7 +329,8 @@ func TestManySessionsStayWithinTheirSlots(t *testing.T) {
 				break
 			}
 		}
-		count, _ := w.table.counts()
+		count, partitions := w.table.counts()
+		require.GreaterOrEqual(t, partitions, count)
 		require.LessOrEqual(t, count, 20)
 		require.LessOrEqual(t, count, len(sessions))
 	}

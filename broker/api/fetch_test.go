@@ -7,6 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"barnabas/broker/commitlog"
+	"barnabas/broker/record"
 )
 
 func (w *world) produce(t *testing.T, topic string, values ...string) {
@@ -115,6 +118,46 @@ func TestASessionStarvesNoPartition(t *testing.T) {
 		}
 	}
 	require.Equal(t, map[string]int64{"one": 4, "fresh": 4}, offsets, "of %v", topics)
+}
+
+func TestATopicStoredInZstdIsHiddenFromVersionsThatDoNotKnowIt(t *testing.T) {
+	cluster := readCluster(t)
+	w := newWorld(t, 1, cluster)
+	w.produce(t, "one", "v")
+	log := w.replicas.Partition("one", 0).Log()
+	c := log.Config()
+	c.Compression = commitlog.Compression{Codec: record.Zstd}
+	log.SetConfig(c)
+	for version := int16(4); version <= 17; version++ {
+		resp := w.ask(fetchAsk{epoch: -1, replica: -1, topics: []fetchAskTopic{part0(cluster, "one", 0)}}.request(version)).(*kmsg.FetchResponse)
+		p := resp.Topics[0].Partitions[0]
+		if version < 10 {
+			require.Equal(t, kerr.UnsupportedCompressionType.Code, p.ErrorCode)
+			require.Empty(t, p.RecordBatches)
+		} else {
+			require.Zero(t, p.ErrorCode)
+			require.NotEmpty(t, p.RecordBatches)
+		}
+	}
+}
+
+func TestClientsAreSentToTheNewerOfTwoLeaders(t *testing.T) {
+	cluster := readCluster(t)
+	w := newWorld(t, 1, cluster)
+	s := w.cache.Load()
+	for _, c := range []struct{ leader, epoch, wantLeader, wantEpoch int32 }{
+		{-1, -1, 2, 0}, // the partition says nothing
+		{1, 5, 1, 5},   // it knows more than the metadata
+		{1, 0, 1, 0},
+	} {
+		leader, epoch := currentLeader(s, "far", 0, c.leader, c.epoch)
+		require.Equal(t, []int32{c.wantLeader, c.wantEpoch}, []int32{leader, epoch})
+	}
+	state := topicState("far", cluster.topicIDs["far"], [][]int32{{2}})
+	state.PartitionStates[0].LeaderEpoch = 9
+	w.tell(cluster, state)
+	leader, epoch := currentLeader(w.cache.Load(), "far", 0, 1, 5)
+	require.Equal(t, []int32{2, 9}, []int32{leader, epoch})
 }
 
 func TestLeaderEpochsFenceAFetch(t *testing.T) {

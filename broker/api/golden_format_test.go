@@ -44,7 +44,7 @@ func writeGolden(t *testing.T, file string, exchanges []exchange) {
 	require.NoError(t, os.WriteFile(filepath.Join(goldenFolder, file+".txt"), []byte(b.String()), 0o644))
 }
 
-func readGolden(t *testing.T, file string) []exchange {
+func readGolden(t testing.TB, file string) []exchange {
 	var all []exchange
 	for _, line := range goldenLines(t, file) {
 		kind, rest, _ := strings.Cut(line, " ")
@@ -65,7 +65,7 @@ func readGolden(t *testing.T, file string) []exchange {
 	return all
 }
 
-func goldenLines(t *testing.T, file string) (lines []string) {
+func goldenLines(t testing.TB, file string) (lines []string) {
 	f, err := os.Open(filepath.Join(goldenFolder, file+".txt"))
 	require.NoError(t, err)
 	defer f.Close()
@@ -80,7 +80,7 @@ func goldenLines(t *testing.T, file string) (lines []string) {
 	return lines
 }
 
-func unhex(t *testing.T, s string) []byte {
+func unhex(t testing.TB, s string) []byte {
 	b, err := hex.DecodeString(s)
 	require.NoError(t, err)
 	return b

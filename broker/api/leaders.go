@@ -19,14 +19,16 @@ func placed(s *metadata.Snapshot, topic string, id int32, err error) error {
 	return err
 }
 
-// currentLeader prefers what the partition itself said of its leader (an epoch
-// of -1 says nothing) to what the metadata knows.
+// currentLeader is the newer of what the partition itself said of its leader (an
+// epoch of -1 says nothing) and what the metadata knows: the controller's orders
+// and its updates arrive one after the other, and a client must not be sent back
+// to a leader that it comes from.
 func currentLeader(s *metadata.Snapshot, topic string, id, leader, epoch int32) (int32, int32) {
+	if p := s.Partition(topic, id); p != nil && p.LeaderEpoch > epoch {
+		return p.Leader, p.LeaderEpoch
+	}
 	if epoch >= 0 {
 		return leader, epoch
-	}
-	if p := s.Partition(topic, id); p != nil {
-		return p.Leader, p.LeaderEpoch
 	}
 	return partition.None, partition.None
 }

@@ -22,6 +22,7 @@ type Replicas interface {
 	LogDirs() []partition.LogDirDescription
 	ApplyLeaderAndISR(req partition.LeaderAndISR) (all error, each []partition.PartitionError)
 	StopReplicas(req partition.StopReplicas) (all error, each []partition.PartitionError)
+	Partition(topic string, partition int32) *partition.Partition // nil: not here
 	SetAliveBrokers(alive map[int32]partition.BrokerInfo)
 }
 

@@ -13,6 +13,7 @@ import (
 // its answer.
 type topicWaits struct {
 	cache *metadata.Cache
+	limit int // beyond it nothing waits any more: it is answered as it stands
 
 	mu struct {
 		sync.Mutex
@@ -20,6 +21,8 @@ type topicWaits struct {
 		closed bool
 	}
 }
+
+const maxTopicWaits = 10_000
 
 // topicWait is one parked request. It is finished once: whoever takes it out of
 // the set calls done.
@@ -30,7 +33,7 @@ type topicWait struct {
 }
 
 func newTopicWaits(cache *metadata.Cache) *topicWaits {
-	t := &topicWaits{cache: cache}
+	t := &topicWaits{cache: cache, limit: maxTopicWaits}
 	t.mu.waits = make(map[*topicWait]struct{})
 	return t
 }
@@ -41,7 +44,7 @@ func newTopicWaits(cache *metadata.Cache) *topicWaits {
 func (t *topicWaits) await(timeout time.Duration, ready func(*metadata.Snapshot) bool, done func(*metadata.Snapshot)) {
 	w := &topicWait{ready: ready, done: done}
 	t.mu.Lock()
-	if t.mu.closed {
+	if t.mu.closed || len(t.mu.waits) >= t.limit {
 		t.mu.Unlock()
 		done(t.cache.Load())
 		return

@@ -15,6 +15,9 @@ import (
 //
 //   - The controller epoch never goes back: an update of an older controller
 //     is refused whole.
+//   - While one controller speaks, the leader epoch of a partition of one topic
+//     id never goes back: a state older than the one known is passed over, so
+//     that clients are not sent back in time. A new controller is believed.
 //   - A snapshot in the hands of a reader never changes; an update copies what
 //     it touches: the list of live brokers, and the shards and topics named.
 //   - A topic without partitions is not there.
@@ -53,6 +56,9 @@ func (c *Cache) Apply(req *kmsg.UpdateMetadataRequest) ([]TopicPartition, error)
 			req.ControllerID, req.ControllerEpoch, old.ControllerEpoch, kerr.StaleControllerEpoch)
 	}
 	u := newUpdate(old)
+	if req.ControllerEpoch == old.ControllerEpoch {
+		u.told = old
+	}
 	u.next.ControllerEpoch = req.ControllerEpoch
 	u.next.ControllerID = max(req.ControllerID, NoController)
 	u.next.Brokers = liveBrokers(req)
@@ -62,6 +68,9 @@ func (c *Cache) Apply(req *kmsg.UpdateMetadataRequest) ([]TopicPartition, error)
 	}
 	for i := range req.TopicStates {
 		t := &req.TopicStates[i]
+		if len(t.PartitionStates) == 0 {
+			continue
+		}
 		u.identify(t.Topic, t.TopicID)
 		for j := range t.PartitionStates {
 			u.set(t.Topic, t.TopicID, &t.PartitionStates[j])
@@ -77,6 +86,7 @@ func (c *Cache) Apply(req *kmsg.UpdateMetadataRequest) ([]TopicPartition, error)
 // touched.
 type update struct {
 	next         *Snapshot
+	told         *Snapshot // what the same controller said before; nil if it is a new one
 	ownedNames   [shardCount]bool
 	ownedIDs     [shardCount]bool
 	ownedTopics  map[string]*Topic
@@ -145,7 +155,8 @@ func (u *update) adopt(t *Topic) *Topic {
 }
 
 // identify gives a known topic the id that the controller names, none
-// included: a controller that does not know of ids takes them away.
+// included: a controller that does not know of ids takes them away. One id after
+// another is another topic: nothing of the old one is left.
 func (u *update) identify(name string, id TopicID) {
 	old := u.next.Topic(name)
 	if old == nil || old.ID == id {
@@ -153,6 +164,10 @@ func (u *update) identify(name string, id TopicID) {
 	}
 	t := u.topic(name)
 	u.forgetID(t)
+	if t.ID != (TopicID{}) && id != (TopicID{}) {
+		u.next.partitions -= len(t.Partitions)
+		t.Partitions = nil
+	}
 	t.ID = id
 	if id != (TopicID{}) {
 		u.ids(id)[id] = t
@@ -174,6 +189,9 @@ func (u *update) set(name string, id TopicID, p *kmsg.UpdateMetadataRequestTopic
 	if i, found := u.deletedIndex[tp]; found { // deleted and made anew in one request
 		u.deleted[i].Partition = -1
 		delete(u.deletedIndex, tp)
+	}
+	if u.goesBack(name, id, p) {
+		return
 	}
 	t := u.topic(name)
 	if t == nil {
@@ -197,6 +215,18 @@ func (u *update) set(name string, id TopicID, p *kmsg.UpdateMetadataRequestTopic
 	}
 	t.Partitions = slices.Insert(t.Partitions, i, state)
 	u.next.partitions++
+}
+
+func (u *update) goesBack(name string, id TopicID, p *kmsg.UpdateMetadataRequestTopicPartition) bool {
+	if u.told == nil || id == (TopicID{}) {
+		return false
+	}
+	t := u.told.TopicByID(id)
+	if t == nil || t.Name != name {
+		return false
+	}
+	old := t.Partition(p.Partition)
+	return old != nil && old.LeaderEpoch > p.LeaderEpoch
 }
 
 func (u *update) remove(tp TopicPartition) {

@@ -158,9 +158,11 @@ func TestDeletedAndMadeAgainInOneUpdateIsNotDeleted(t *testing.T) {
 
 func TestATopicMadeAnewTakesItsNewIDAndLosesTheOld(t *testing.T) {
 	c := NewCache()
-	apply(t, c, request(1, topic("a", 1, part(0, 1, 0))))
+	apply(t, c, request(1, topic("a", 1, part(0, 1, 0), part(1, 1, 0))))
 	apply(t, c, request(1, topic("a", 2, part(0, 1, 0))))
 	require.Nil(t, c.Load().TopicByID(TopicID{1}))
+	require.Nil(t, c.Load().Partition("a", 1), "what is left of another topic")
+	require.Equal(t, 1, c.Load().PartitionCount())
 	require.Same(t, c.Load().Topic("a"), c.Load().TopicByID(TopicID{2}))
 	apply(t, c, request(1, topic("a", 0, part(0, 1, 0))))
 	require.Nil(t, c.Load().TopicByID(TopicID{2}))
@@ -178,6 +180,19 @@ func TestAnOlderControllerIsRefusedWhole(t *testing.T) {
 	apply(t, c, request(6))
 	require.NotNil(t, c.Load().Topic("a"), "a new controller adds to what is known")
 	require.Equal(t, int32(6), c.Load().ControllerEpoch)
+}
+
+func TestTheSameControllerDoesNotTakeALeaderEpochBack(t *testing.T) {
+	c := NewCache()
+	apply(t, c, request(1, topic("a", 1, part(0, 1, 5)), topic("old", 0, part(0, 1, 5))))
+	apply(t, c, request(1, topic("a", 1, part(0, 2, 4)), topic("old", 0, part(0, 2, 4))))
+	require.Equal(t, int32(5), c.Load().Partition("a", 0).LeaderEpoch)
+	require.Equal(t, int32(4), c.Load().Partition("old", 0).LeaderEpoch, "without an id it may be another topic")
+	apply(t, c, request(1, topic("a", 2, part(0, 2, 0))))
+	require.Equal(t, int32(0), c.Load().Partition("a", 0).LeaderEpoch, "another topic of the same name")
+	apply(t, c, request(1, topic("a", 2, part(0, 2, 7))))
+	apply(t, c, request(2, topic("a", 2, part(0, 1, 3))))
+	require.Equal(t, int32(3), c.Load().Partition("a", 0).LeaderEpoch, "a new controller is believed")
 }
 
 func TestEndpointsAsEachVersionCarriesThem(t *testing.T) {
@@ -225,7 +240,7 @@ type model map[string]map[int32]int32
 // TestManyUpdatesGiveWhatAPlainMapWouldHave draws updates and compares.
 func TestManyUpdatesGiveWhatAPlainMapWouldHave(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
-	c, m, ids := NewCache(), model{}, map[string]byte{}
+	c, m, ids, known := NewCache(), model{}, map[string]byte{}, map[string]byte{}
 	for range 1000 {
 		var topics []kmsg.UpdateMetadataRequestTopicState
 		for range 1 + rnd.IntN(3) {
@@ -239,6 +254,10 @@ func TestManyUpdatesGiveWhatAPlainMapWouldHave(t *testing.T) {
 				}
 			}
 			state := topic(name, ids[name])
+			if known[name] != ids[name] {
+				delete(m, name)
+				known[name] = ids[name]
+			}
 			for range 1 + rnd.IntN(3) {
 				p := part(rnd.Int32N(5), rnd.Int32N(3), 0)
 				if rnd.IntN(2) == 0 {
