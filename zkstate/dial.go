@@ -1,6 +1,7 @@
 package zkstate
 
 import (
+	"bufio"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -40,12 +41,14 @@ func (d *dialer) dial(network, address string, _ time.Duration) (net.Conn, error
 	if err != nil {
 		return nil, err
 	}
-	return &handshake{Conn: conn, dialer: d, deadline: time.Now().Add(d.limit)}, nil
+	return &handshake{Conn: conn, buffered: bufio.NewReaderSize(conn, readBuffer), dialer: d, deadline: time.Now().Add(d.limit)}, nil
 }
 
-// handshake is a connection whose first packet is watched.
+// handshake is a connection whose first packet is watched. It reads through a buffer: go-zookeeper asks the kernel twice
+// for every packet.
 type handshake struct {
 	net.Conn
+	buffered *bufio.Reader
 	dialer   *dialer
 	deadline time.Time // for the first packet
 	seen     []byte
@@ -55,6 +58,7 @@ type handshake struct {
 const (
 	confirmation    = 4 + 4 + 4 + 8 // length, protocol version, timeout, session id: all that is looked at
 	maxConfirmation = 4096
+	readBuffer      = 16 << 10
 )
 
 var errNotZooKeeper = errors.New("the other side does not speak ZooKeeper's protocol")
@@ -67,7 +71,7 @@ func (h *handshake) SetReadDeadline(t time.Time) error {
 }
 
 func (h *handshake) Read(p []byte) (int, error) {
-	n, err := h.Conn.Read(p)
+	n, err := h.buffered.Read(p)
 	if h.past {
 		return n, err
 	}
