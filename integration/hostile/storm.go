@@ -28,7 +28,7 @@ type Target struct {
 type Report struct {
 	Frames      map[string]int64 // hostile frames sent, by kind of attack
 	Connections int64            // opened to attack
-	Healthy     int64 // records that went there and back meanwhile
+	Healthy     int64            // records that went there and back meanwhile
 	Slowest     time.Duration
 	MemoryStart int64 // resident bytes before the storm
 	MemoryPeak  int64
