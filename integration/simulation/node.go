@@ -76,6 +76,7 @@ func (n *node) crash() {
 	n.s.w.tell("node %d: crashes", n.id)
 	n.up = false
 	n.life++
+	n.core.Stop(n.s.wallClock()) // what it would still do does not happen
 	n.zk.close()
 	if n.zk.session != nil {
 		n.s.zk.lostTouch(n.zk.session)

@@ -64,6 +64,11 @@ func run(seed uint64, trace *strings.Builder, bad sabotage) (*Sim, error) {
 	for _, n := range s.nodes {
 		n.start()
 	}
+	defer func() {
+		for _, n := range s.nodes {
+			n.core.Stop(s.wallClock())
+		}
+	}()
 	look := func() error { return s.broken }
 	s.planFault()
 	s.planWork()

@@ -32,7 +32,7 @@ func TestSeeds(t *testing.T) {
 	for i := range uint64(*seeds) {
 		s, err := Run(*first+i, nil)
 		if !assert.NoError(t, err, "replay: go test ./integration/simulation -run TestSeeds -seed %d", *first+i) {
-			if failed++; failed == 12 {
+			if failed++; failed == 5 {
 				t.Fatal("enough")
 			}
 		}

@@ -13,7 +13,7 @@ import (
 
 // planWork lets administrators work until the storm is over.
 func (s *Sim) planWork() {
-	works := []func(*Sim){createTopic, createTopic, deleteTopic, addPartitions, reassignByAPI, reassignByAPI, cancelReassignment, reassignByNode,
+	works := []func(*Sim){createTopic, createTopic, deleteTopic, addPartitions, reassignByAPI, reassignByAPI, thereAndBack, cancelReassignment, reassignByNode,
 		electByNode, electByAPI, shutDown, allocateIDs, writeJunk}
 	s.w.in(s.w.between(50*time.Millisecond, 600*time.Millisecond), func() {
 		if s.calm {
@@ -137,6 +137,21 @@ func reassignByAPI(s *Sim) {
 	if tp, ok := s.somePartition(); ok {
 		s.alterReassignment(tp, s.someReplicas())
 	}
+}
+
+// thereAndBack takes one replica away and brings it back soon after, while orders to delete it may still be on their way.
+func thereAndBack(s *Sim) {
+	tp, ok := s.somePartition()
+	if !ok {
+		return
+	}
+	a, _, _ := s.topicNode(tp.Topic)
+	replicas := a.Partitions[tp.Partition].Replicas
+	if len(replicas) < 2 {
+		return
+	}
+	s.alterReassignment(tp, replicas[:len(replicas)-1])
+	s.unlessCalm(s.w.between(100*time.Millisecond, time.Second), func() { s.alterReassignment(tp, replicas) })
 }
 
 func cancelReassignment(s *Sim) {
