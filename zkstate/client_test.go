@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	. "barnabas/zkstate"
+	"barnabas/zkstate/zktest"
 )
 
 func operationsAreAnsweredEachByItselfInTheOrderGiven(t *testing.T, addr string) {
@@ -355,4 +356,24 @@ func credentialsHoldAfterAReconnectionAndInTheNextSession(t *testing.T, addr str
 	expect(t, events, SessionStarted)
 	_, err = c.One(ctx, Set("/config", []byte("2"), AnyVersion))
 	require.NoError(t, err)
+}
+
+func TestASessionOutlivesARestartOfTheServer(t *testing.T) {
+	zktest.Each(t, func(t *testing.T, srv zktest.Server) {
+		c, ctx := connect(t, srv.Addr(), func(c *Config) { c.SessionTimeout = 20 * time.Second }), within(t, 40*time.Second)
+		_, err := c.Do(ctx, []Op{CreateEphemeral("/e", nil), Create("/p", []byte("kept")), Exists("/later").Watched()})
+		require.NoError(t, err)
+		id, generation := c.Session()
+		events := c.Subscribe()
+		srv.Restart()
+		r, err := c.One(ctx, Get("/p"))
+		require.NoError(t, err)
+		assert.Equal(t, "kept", string(r.Data))
+		e, err := c.One(ctx, Exists("/e"))
+		require.NoError(t, err)
+		assert.Equal(t, id, e.Stat.EphemeralOwner)
+		_, err = c.One(ctx, Create("/later", nil))
+		require.NoError(t, err)
+		assert.Equal(t, Event{Kind: NodeCreated, Path: "/later", Session: id, Generation: generation}, expect(t, events, NodeCreated))
+	})
 }

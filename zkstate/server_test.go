@@ -57,6 +57,7 @@ var behaviours = []struct {
 	{"ElectionsCountUpAndTheLoserLearnsWhoWon", electionsCountUpAndTheLoserLearnsWhoWon},
 	{"H24AnElectionWhoseAnswerWasLostIsReadBack", h24AnElectionWhoseAnswerWasLostIsReadBack},
 	{"OfManyCandidatesExactlyOneWinsEachEpoch", ofManyCandidatesExactlyOneWinsEachEpoch},
+	{"SessionsExpireAgainAndAgainUnderLoad", sessionsExpireAgainAndAgainUnderLoad},
 	{"ABatchThatIsRefusedIsTriedOneByOne", aBatchThatIsRefusedIsTriedOneByOne},
 	{"H23ADeposedControllerCanChangeNothing", h23ADeposedControllerCanChangeNothing},
 	{"H52BlocksOfProducerIDsAreDisjointWhateverIsLost", h52BlocksOfProducerIDsAreDisjointWhateverIsLost},
