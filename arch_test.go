@@ -39,7 +39,7 @@ var mayImport = map[string][]string{
 	"tools":         {"broker/wire", "broker/record", "zkstate", "config", "admin", "tools/..."},
 	"tools/options": {},
 	"tools/dumplog": {"broker/vfs", "broker/record", "broker/commitlog", "tools/options"},
-	"tools/zkshell": {"tools/options"},
+	"tools/zkshell": {"tools/options", "zkstate/embedded/client", "zkstate/embedded/proto"}, // a shell needs what the common library leaves out
 
 	"integration/...": {"..."},
 	".":               {"..."},

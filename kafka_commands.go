@@ -7,6 +7,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"barnabas/tools"
+	"barnabas/tools/dumplog"
+	"barnabas/tools/zkshell"
 )
 
 // kafkaCommand runs one of the tools that people know from Kafka's bin folder. It gets its arguments unparsed, since their rules are not those of this program's own commands,
@@ -23,6 +25,8 @@ func kafkaCommands() []*cli.Command {
 		{"kafka-console-consumer", "print records", tools.ConsoleConsumer},
 		{"kafka-get-offsets", "print offsets of partitions", tools.GetOffsets},
 		{"kafka-broker-api-versions", "print which APIs each broker serves", tools.BrokerAPIVersions},
+		{"kafka-dump-log", "print what segment files hold", func(args []string, _ io.Reader, stdout, stderr io.Writer) int { return dumplog.Run(args, stdout, stderr) }},
+		{"zookeeper-shell", "read and write znodes", zkshell.Run},
 	}
 	var commands []*cli.Command
 	for _, c := range table {

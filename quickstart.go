@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -91,13 +93,6 @@ func (q quickstart) brokerDir(id int) string {
 	return filepath.Join(q.data, fmt.Sprintf("broker-%d", id))
 }
 func (q quickstart) zookeeperFile() string { return filepath.Join(q.data, "zookeeper") }
-func (q quickstart) bootstrap() string {
-	var servers []string
-	for id := 1; id <= q.brokers; id++ {
-		servers = append(servers, loopback(q.brokerPort(id)))
-	}
-	return strings.Join(servers, ",")
-}
 
 // check refuses what cannot work, without touching anything.
 func (q quickstart) check() error {
@@ -228,8 +223,8 @@ func (q quickstart) runChildren() error {
 			return err
 		}
 		args := []string{"broker"}
-		for name, value := range q.settings(id) {
-			args = append(args, "--override", name+"="+value)
+		for _, name := range slices.Sorted(maps.Keys(q.settings(id))) {
+			args = append(args, "--override", name+"="+q.settings(id)[name])
 		}
 		out, err := os.OpenFile(filepath.Join(q.data, fmt.Sprintf("broker-%d.log", id)), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 		if err != nil {

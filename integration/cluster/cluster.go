@@ -48,6 +48,9 @@ func Binary(t testing.TB) string {
 			build.err = err
 			return
 		}
+		if build.err = os.Chmod(dir, 0o755); build.err != nil { // tests also run it as another user
+			return
+		}
 		build.path = filepath.Join(dir, "barnabas")
 		cmd := exec.Command("go", "build", "-o", build.path, ".")
 		cmd.Dir = strings.TrimSpace(string(root))

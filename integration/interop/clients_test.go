@@ -22,7 +22,6 @@ import (
 type client struct {
 	name    string
 	needs   func(t *testing.T)
-	codecs  []string // nil: all
 	produce func(t *testing.T, bootstrap, topic, codec string, n int)
 	consume func(t *testing.T, bootstrap, topic string, n int)
 }

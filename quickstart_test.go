@@ -1,0 +1,218 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"barnabas/integration/cluster"
+)
+
+// started is a running quickstart.
+type started struct {
+	cmd   *exec.Cmd
+	lines chan string
+	said  strings.Builder
+}
+
+func startQuickstart(t *testing.T, args ...string) *started {
+	t.Helper()
+	s := &started{cmd: exec.Command(cluster.Binary(t), append([]string{"quickstart"}, args...)...), lines: make(chan string, 1000)}
+	out, err := s.cmd.StdoutPipe()
+	require.NoError(t, err)
+	s.cmd.Stderr = s.cmd.Stdout
+	require.NoError(t, s.cmd.Start())
+	go func() {
+		defer close(s.lines)
+		for scan := bufio.NewScanner(out); scan.Scan(); {
+			s.lines <- scan.Text()
+		}
+	}()
+	t.Cleanup(func() { _ = s.cmd.Process.Kill() })
+	return s
+}
+
+func (s *started) until(t *testing.T, text string) {
+	t.Helper()
+	limit := time.After(60 * time.Second)
+	for {
+		select {
+		case line, open := <-s.lines:
+			fmt.Fprintln(&s.said, line)
+			if strings.Contains(line, text) {
+				return
+			}
+			require.True(t, open, "ended without saying %q:\n%s", text, s.said.String())
+		case <-limit:
+			t.Fatalf("did not say %q:\n%s", text, s.said.String())
+		}
+	}
+}
+
+func (s *started) interrupt(t *testing.T) {
+	t.Helper()
+	require.NoError(t, s.cmd.Process.Signal(os.Interrupt))
+	s.until(t, "everything is kept")
+	require.NoError(t, s.cmd.Wait())
+}
+
+func tool(t *testing.T, stdin string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command(cluster.Binary(t), args...)
+	cmd.Stdin = strings.NewReader(stdin)
+	out, err := cmd.Output()
+	require.NoError(t, err, "%v: %s", args, out)
+	return string(out)
+}
+
+// free returns n consecutive ports that are free now, and one more for ZooKeeper.
+func free(t *testing.T, n int) (first, zookeeper int) {
+	t.Helper()
+	for range 100 {
+		first = cluster.Port(t)
+		ok := true
+		for i := 1; i < n; i++ {
+			l, err := net.Listen("tcp", loopback(first+i))
+			if err != nil {
+				ok = false
+				break
+			}
+			l.Close()
+		}
+		if ok {
+			return first, cluster.Port(t)
+		}
+	}
+	t.Fatal("no free ports")
+	return 0, 0
+}
+
+func TestQuickstartKeepsEverythingBetweenRuns(t *testing.T) {
+	port, zk := free(t, 1)
+	args := []string{"--data", filepath.Join(t.TempDir(), "data"), "--port", strconv.Itoa(port), "--zookeeper-port", strconv.Itoa(zk)}
+	s := startQuickstart(t, args...)
+	s.until(t, "Ctrl-C")
+	for _, command := range []string{"kafka-topics.sh", "kafka-console-producer.sh", "kafka-console-consumer.sh"} {
+		assert.Contains(t, s.said.String(), command)
+	}
+	server := loopback(port)
+	assert.Equal(t, "Created topic hello.\n", tool(t, "", "kafka-topics", "--bootstrap-server", server, "--create", "--topic", "hello"))
+	tool(t, "one\ntwo\n", "kafka-console-producer", "--bootstrap-server", server, "--topic", "hello")
+	s.interrupt(t)
+
+	s = startQuickstart(t, args...)
+	s.until(t, "Ctrl-C")
+	assert.Equal(t, "one\ntwo\n", tool(t, "", "kafka-console-consumer", "--bootstrap-server", server, "--topic", "hello", "--partition", "0", "--offset", "earliest", "--max-messages", "2"))
+	s.interrupt(t)
+}
+
+func TestQuickstartWithSeveralBrokersRunsAProcessForEach(t *testing.T) {
+	port, zk := free(t, 3)
+	s := startQuickstart(t, "--data", filepath.Join(t.TempDir(), "data"), "--port", strconv.Itoa(port), "--zookeeper-port", strconv.Itoa(zk), "--brokers", "3")
+	s.until(t, "broker 3 is process")
+	described := func() string {
+		return tool(t, "", "kafka-topics", "--bootstrap-server", loopback(port)+","+loopback(port+1), "--describe", "--topic", "hello")
+	}
+	require.Eventually(t, func() bool {
+		out, err := exec.Command(cluster.Binary(t), "kafka-topics", "--bootstrap-server", loopback(port), "--create", "--if-not-exists", "--topic", "hello", "--partitions", "3", "--replication-factor", "3").CombinedOutput()
+		return err == nil || strings.Contains(string(out), "exists")
+	}, 20*time.Second, 100*time.Millisecond)
+	assert.Contains(t, described(), "ReplicationFactor: 3")
+
+	line := s.said.String()[strings.Index(s.said.String(), "broker 3 is process")+len("broker 3 is process "):]
+	pid, err := strconv.Atoi(strings.TrimSpace(line))
+	require.NoError(t, err)
+	require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
+	require.Eventually(t, func() bool { return !strings.Contains(described(), "Leader: 3") }, 30*time.Second, 200*time.Millisecond, "the leaderships of a killed broker go to others")
+	s.interrupt(t)
+}
+
+func TestQuickstartRefusesInOneSentenceAndTouchesNothing(t *testing.T) {
+	refused := func(t *testing.T, args ...string) string {
+		t.Helper()
+		out, err := exec.Command(cluster.Binary(t), append([]string{"quickstart"}, args...)...).CombinedOutput()
+		var exit *exec.ExitError
+		require.ErrorAs(t, err, &exit, "%s", out)
+		assert.NotZero(t, exit.ExitCode())
+		assert.Equal(t, 1, strings.Count(string(out), "\n"), "one sentence: %s", out)
+		return string(out)
+	}
+	port, zk := free(t, 1)
+	ports := []string{"--port", strconv.Itoa(port), "--zookeeper-port", strconv.Itoa(zk)}
+
+	t.Run("a busy port", func(t *testing.T) {
+		data := filepath.Join(t.TempDir(), "data")
+		l, err := net.Listen("tcp", loopback(port))
+		require.NoError(t, err)
+		defer l.Close()
+		said := refused(t, append(ports, "--data", data)...)
+		assert.Contains(t, said, fmt.Sprintf("port %d", port))
+		assert.Contains(t, said, "--port")
+		assert.NoDirExists(t, data)
+	})
+	t.Run("a busy ZooKeeper port", func(t *testing.T) {
+		l, err := net.Listen("tcp", loopback(zk))
+		require.NoError(t, err)
+		defer l.Close()
+		assert.Contains(t, refused(t, append(ports, "--data", filepath.Join(t.TempDir(), "data"))...), "--zookeeper-port")
+	})
+	t.Run("a file in place of the folder", func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "file")
+		require.NoError(t, os.WriteFile(file, []byte("x"), 0o600))
+		assert.Contains(t, refused(t, append(ports, "--data", file)...), "is a file")
+	})
+	t.Run("a folder of something else", func(t *testing.T) {
+		dir := t.TempDir()
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "thesis.txt"), []byte("x"), 0o600))
+		assert.Contains(t, refused(t, append(ports, "--data", dir)...), "neither empty nor")
+		entries, _ := os.ReadDir(dir)
+		assert.Len(t, entries, 1)
+	})
+	t.Run("logs whose ZooKeeper is missing", func(t *testing.T) {
+		dir := t.TempDir()
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, "broker-1"), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "broker-1", "meta.properties"), []byte("version=0\nbroker.id=1\ncluster.id=abcdefghijklmnopqrstuv\n"), 0o600))
+		assert.Contains(t, refused(t, append(ports, "--data", dir)...), "abcdefghijklmnopqrstuv")
+		assert.NoDirExists(t, filepath.Join(dir, "zookeeper"))
+	})
+	t.Run("logs of another cluster", func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "data")
+		s := startQuickstart(t, append(ports, "--data", dir)...)
+		s.until(t, "Ctrl-C")
+		s.interrupt(t)
+		meta := filepath.Join(dir, "broker-1", "meta.properties")
+		text, err := os.ReadFile(meta)
+		require.NoError(t, err)
+		foreign := strings.Replace(string(text), "cluster.id=", "cluster.id=Z", 1)
+		require.NoError(t, os.WriteFile(meta, []byte(foreign), 0o600))
+		said := refused(t, append(ports, "--data", dir)...)
+		assert.Contains(t, said, "belongs to cluster Z")
+		after, err := os.ReadFile(meta)
+		require.NoError(t, err)
+		assert.Equal(t, foreign, string(after))
+	})
+	t.Run("a folder that may not be written", func(t *testing.T) {
+		dir, err := os.MkdirTemp("", "barnabas-read-only-") // t.TempDir lies below a folder that only this user may enter
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = os.RemoveAll(dir) })
+		require.NoError(t, os.Chmod(dir, 0o555))
+		cmd := exec.Command(cluster.Binary(t), append([]string{"quickstart", "--data", dir}, ports...)...)
+		if os.Getuid() == 0 { // root may write everywhere
+			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		}
+		out, err := cmd.CombinedOutput()
+		require.Error(t, err)
+		assert.Contains(t, string(out), "cannot be written")
+	})
+}
