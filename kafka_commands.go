@@ -25,7 +25,9 @@ func kafkaCommands() []*cli.Command {
 		{"kafka-console-consumer", "print records", tools.ConsoleConsumer},
 		{"kafka-get-offsets", "print offsets of partitions", tools.GetOffsets},
 		{"kafka-broker-api-versions", "print which APIs each broker serves", tools.BrokerAPIVersions},
-		{"kafka-dump-log", "print what segment files hold", func(args []string, _ io.Reader, stdout, stderr io.Writer) int { return dumplog.Run(args, stdout, stderr) }},
+		{"kafka-dump-log", "print what segment files hold", func(args []string, _ io.Reader, stdout, stderr io.Writer) int {
+			return dumplog.Run(args, stdout, stderr)
+		}},
 		{"zookeeper-shell", "read and write znodes", zkshell.Run},
 	}
 	var commands []*cli.Command
