@@ -62,7 +62,11 @@ func NewFetchPartition(partition int32) FetchPartition {
 // EncodeFetch encodes a fetch response for h: bytes, and between them the partitions' records as they lie in
 // their files. The ranges of resp belong to the result, whose OnSent releases them.
 func EncodeFetch(h Header, resp *FetchResponse) Response {
-	e := fetchEncoder{version: h.Version, flexible: h.Version >= fetchFlexible, dst: GetBuffer(fetchSizeHint(resp))}
+	size, partitions := fetchSizeHint(resp)
+	e := fetchEncoder{
+		version: h.Version, flexible: h.Version >= fetchFlexible,
+		dst: GetBuffer(size), ranges: make([]placedRange, 0, partitions),
+	}
 	e.dst = appendResponseHeader(e.dst, h, e.flexible)
 	e.response(resp)
 	return e.finish()
@@ -92,12 +96,14 @@ type placedRange struct {
 	records vfs.FileRange
 }
 
-func fetchSizeHint(resp *FetchResponse) int {
-	n := 64
+// fetchSizeHint guesses the bytes around the ranges, and counts the partitions.
+func fetchSizeHint(resp *FetchResponse) (size, partitions int) {
+	size = 64
 	for i := range resp.Topics {
-		n += 32 + len(resp.Topics[i].Topic) + 80*len(resp.Topics[i].Partitions)
+		size += 32 + len(resp.Topics[i].Topic) + 80*len(resp.Topics[i].Partitions)
+		partitions += len(resp.Topics[i].Partitions)
 	}
-	return n
+	return size, partitions
 }
 
 func (e *fetchEncoder) response(resp *FetchResponse) {
