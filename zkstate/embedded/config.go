@@ -48,9 +48,23 @@ var ignoredKeys = []string{
 	"connectToLearnerMasterLimit", "multiAddress.", "serverCnxnFactory", "globalOutstandingLimit", "authProvider.", "leaderServes",
 }
 
+// ParseOption changes how ParseConfig takes a file.
+type ParseOption func(*parseRules)
+
+type parseRules struct{ alone bool }
+
+// Alone takes a file that names an ensemble and serves by itself all the same: for test suites that write such files. Servers of
+// one file then share nothing.
+func Alone() ParseOption { return func(r *parseRules) { r.alone = true } }
+
 // ParseConfig reads a zoo.cfg or zookeeper.properties with the keys of the real ZooKeeper. Keys that it does not know become
-// warnings. More than one server.N line is an error: this server cannot be part of an ensemble. Log is left to the caller.
-func ParseConfig(file string) (Config, error) {
+// warnings. More than one server.N line is an error without Alone: this server cannot be part of an ensemble, and several that
+// each keep a tree of their own would be taken for one. Log is left to the caller.
+func ParseConfig(file string, options ...ParseOption) (Config, error) {
+	var rules parseRules
+	for _, o := range options {
+		o(&rules)
+	}
 	loader := properties.Loader{Encoding: properties.ISO_8859_1, DisableExpansion: true}
 	p, err := loader.LoadFile(file)
 	if err != nil {
@@ -82,12 +96,15 @@ func ParseConfig(file string) (Config, error) {
 		}
 	}
 	switch {
-	case servers > 1:
+	case servers > 1 && !rules.alone:
 		return Config{}, fmt.Errorf("%s names %d servers: the embedded ZooKeeper is one process and cannot join an ensemble", file, servers)
 	case c.DataDir == "":
 		return Config{}, fmt.Errorf("%s: dataDir is not set", file)
 	case port == "":
 		return Config{}, fmt.Errorf("%s: clientPort is not set", file)
+	}
+	if servers > 1 {
+		c.Warnings = append(c.Warnings, fmt.Sprintf("the file names %d servers: this one serves ALONE, with a tree of its own", servers))
 	}
 	if c.Addr, err = address("clientPort", host, port); err != nil {
 		return Config{}, fmt.Errorf("%s: %w", file, err)

@@ -43,6 +43,16 @@ flowers=roses
 	}, c)
 }
 
+func TestAnEnsembleIsServedAloneOnlyOnDemand(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "zoo.cfg")
+	require.NoError(t, os.WriteFile(file, []byte("dataDir=/x\nclientPort=1\nserver.1=a:1:2\nserver.2=b:1:2\n"), 0o600))
+	_, err := ParseConfig(file)
+	require.ErrorContains(t, err, "cannot join an ensemble")
+	c, err := ParseConfig(file, Alone())
+	require.NoError(t, err)
+	require.Len(t, c.Warnings, 1)
+}
+
 func TestDefaultsAreZooKeepers(t *testing.T) {
 	c, err := parse(t, "dataDir=/x\nclientPort=2181\n")
 	require.NoError(t, err)

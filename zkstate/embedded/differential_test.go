@@ -210,7 +210,7 @@ func (s script) request() (proto.Op, proto.Request) {
 	case n < 11:
 		m := &proto.MultiRequest{}
 		for range s.IntN(4) {
-			m.Ops = append(m.Ops, proto.MultiOp{Op: proto.OpGetData, Body: &proto.ReadRequest{Path: s.path()}})
+			m.Ops = append(m.Ops, proto.MultiOp{Op: pick(s, proto.OpGetData, proto.OpGetChildren), Body: &proto.ReadRequest{Path: s.path()}})
 		}
 		return proto.OpMultiRead, m
 	case n < 12:
@@ -218,6 +218,8 @@ func (s script) request() (proto.Op, proto.Request) {
 			&proto.WatchRequest{Path: "/g", Mode: 7})
 	case n < 13:
 		return proto.OpRemoveWatches, &proto.WatchRequest{Path: s.path(), Mode: pick[int32](s, 1, 2, 3, 9)}
+	case n < 14 && s.IntN(2) == 0:
+		return proto.OpSetWatches2, &proto.SetWatchesRequest{Exist: []string{s.onceable()}, Persistent: []string{lasting}, PersistentTree: []string{recursive}, Second: true}
 	case n < 14:
 		return proto.OpSetWatches, &proto.SetWatchesRequest{RelativeZxid: int64(s.IntN(40)), Data: []string{s.onceable()}, Exist: []string{s.onceable()}, Child: []string{s.onceable()}}
 	case n < 15:

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -69,6 +70,19 @@ func Start(cfg Config) (*Server, error) {
 		s.wg.Go(func() { s.accept(s.secure) })
 	}
 	return s, nil
+}
+
+// Serve runs a server until ctx ends, or until its disk fails, which is the error.
+func Serve(ctx context.Context, cfg Config) error {
+	s, err := Start(cfg)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+	case <-s.Done():
+	}
+	return errors.Join(s.Err(), s.Close())
 }
 
 // listen binds the ports, both or none.
