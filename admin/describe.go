@@ -137,15 +137,6 @@ func (a *Admin) synonyms(name string, v brokerValues, sensitive bool) []Synonym 
 	return all
 }
 
-// describeNewTopic is what the answer to CreateTopics tells of the configuration.
-func (a *Admin) describeNewTopic(ctx context.Context, configs map[string]string) ([]ConfigDescription, error) {
-	broker, err := a.brokerValues(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return a.describeTopic(configs, broker, DescribeOptions{}), nil
-}
-
 func (a *Admin) describeTopic(set map[string]string, broker brokerValues, o DescribeOptions) []ConfigDescription {
 	names := a.cfg.Table.TopicKeys()
 	for name := range set {

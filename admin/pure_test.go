@@ -173,3 +173,18 @@ func TestSettingsAreCheckedInTheOrderGiven(t *testing.T) {
 	assert.Equal(t, []string{"z", "a", "b", "c"}, keysInOrder(map[string]string{"a": "", "b": "", "z": "", "c": ""}, []string{"z", "a", "gone", "z"}))
 	assert.True(t, slices.IsSorted(keysInOrder(map[string]string{"b": "", "a": ""}, nil)))
 }
+
+// A cluster of Kafka 3.9.1 stored this for SCRAM-SHA-256=[iterations=4096,password=secret].
+func TestCredentialsAreThoseThatKafkaMakesOfTheSamePassword(t *testing.T) {
+	const stored = "salt=cG15MTRxYW5uazdkcDUzOGh1NWEyemc2MQ==,stored_key=pkLZVuVPdYZzy5ZQLeNHiVMbyhRCMgYw8k8L4QqJ2xo=,server_key=/n1H7yln1FbXQJV5k3gBzbbHgEyPI5+d+sHnA8+foIg=,iterations=4096"
+	c, err := ParseScramCredential(stored)
+	require.NoError(t, err)
+	assert.Equal(t, stored, c.String())
+	salted, err := SaltPassword(ScramSHA256, "secret", c.Salt, c.Iterations)
+	require.NoError(t, err)
+	assert.Equal(t, stored, NewScramCredential(ScramSHA256, c.Salt, salted, c.Iterations).String())
+	for _, bad := range []string{"", "salt=x", "salt=,stored_key=,server_key=,iterations=x", "a=b", stored + ",iterations=0"} {
+		_, err := ParseScramCredential(bad)
+		assert.Error(t, err, bad)
+	}
+}

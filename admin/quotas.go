@@ -96,7 +96,7 @@ func (a *Admin) alterQuota(ctx context.Context, spec QuotaSpec, validateOnly boo
 	if validateOnly {
 		return nil
 	}
-	return a.setQuotaConfig(ctx, t, name, configs, order)
+	return a.setClientConfig(ctx, t, name, configs, order)
 }
 
 // quotaEntity is where an entity's limits are, and which it may have.
@@ -184,9 +184,9 @@ func checkAtLeastZero(name, value string) error {
 	return nil
 }
 
-// setQuotaConfig writes an entity's configuration, or removes the node when nothing is left in and below it, so that
+// setClientConfig writes an entity's configuration, or removes the node when nothing is left in and below it, so that
 // the tree does not grow with every client that once had a quota.
-func (a *Admin) setQuotaConfig(ctx context.Context, t zkstate.EntityType, name string, configs map[string]string, order []string) error {
+func (a *Admin) setClientConfig(ctx context.Context, t zkstate.EntityType, name string, configs map[string]string, order []string) error {
 	if len(configs) > 0 {
 		return a.zk.SetEntityConfig(ctx, t, name, configs, order...)
 	}

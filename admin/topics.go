@@ -21,11 +21,15 @@ import (
 // assignment may name brokers that do not exist: they may be on their way.
 func (a *Admin) CreateTopics(ctx context.Context, specs []TopicSpec, validateOnly bool) []TopicResult {
 	brokers, err := a.Brokers(ctx)
+	var values brokerValues
+	if err == nil {
+		values, err = a.brokerValues(ctx)
+	}
 	results := make([]TopicResult, len(specs))
 	for i, spec := range specs {
 		results[i].Name = spec.Name
 		if err == nil {
-			results[i] = a.createTopic(ctx, spec, brokers, validateOnly)
+			results[i] = a.createTopic(ctx, spec, brokers, values, validateOnly)
 		} else {
 			results[i].Err = err
 		}
@@ -34,7 +38,7 @@ func (a *Admin) CreateTopics(ctx context.Context, specs []TopicSpec, validateOnl
 	return results
 }
 
-func (a *Admin) createTopic(ctx context.Context, spec TopicSpec, brokers []BrokerRack, validateOnly bool) TopicResult {
+func (a *Admin) createTopic(ctx context.Context, spec TopicSpec, brokers []BrokerRack, values brokerValues, validateOnly bool) TopicResult {
 	fail := func(err error) TopicResult { return TopicResult{Name: spec.Name, Err: err} }
 	if ValidateTopicName(spec.Name) == nil { // a bad name may not even be a path
 		if err := a.refuseExisting(ctx, spec.Name); err != nil {
@@ -49,11 +53,8 @@ func (a *Admin) createTopic(ctx context.Context, spec TopicSpec, brokers []Broke
 		return fail(err)
 	}
 	configs, order := configMap(spec.Configs)
-	described, err := a.describeNewTopic(ctx, configs)
-	if err != nil {
-		return fail(err)
-	}
-	result := TopicResult{Name: spec.Name, NumPartitions: int32(len(assignment)), ReplicationFactor: int16(len(assignment[0])), Configs: described}
+	result := TopicResult{Name: spec.Name, NumPartitions: int32(len(assignment)), ReplicationFactor: int16(len(assignment[0])),
+		Configs: a.describeTopic(configs, values, DescribeOptions{})}
 	if validateOnly {
 		return result
 	}

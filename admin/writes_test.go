@@ -38,6 +38,7 @@ var behaviours = []struct {
 	{"NewPartitionsContinueTheRound", newPartitionsContinueTheRound},
 	{"QuotasAreWrittenAsKafkaWritesThemAndRemovedWhenEmpty", quotasAreWritten},
 	{"BadQuotasAreRefused", badQuotasAreRefused},
+	{"CredentialsAreSetDescribedAndDeleted", credentialsAreSetDescribedAndDeleted},
 	{"ATopicWithoutALeftoverConfigurationAndOneWithIt", aLeftoverConfigurationIsReplaced},
 }
 
@@ -224,6 +225,40 @@ func badQuotasAreRefused(t *testing.T, a *Admin, _ *zkstate.Client) {
 		assert.ErrorIs(t, err, kerr.InvalidRequest, message)
 		assert.EqualError(t, err, message)
 	}
+}
+
+func credentialsAreSetDescribedAndDeleted(t *testing.T, a *Admin, zk *zkstate.Client) {
+	ctx := context.Background()
+	require.NoError(t, a.AlterClientQuotas(ctx, []QuotaSpec{{QuotaEntity{{UserPart, ptr("bob")}}, []QuotaOp{{Key: "request_percentage", Value: 50}}}}, false)[0].Err)
+	up := func(user string, m ScramMechanism, iterations int32) ScramUpsertion {
+		return ScramUpsertion{User: user, Mechanism: m, Iterations: iterations, Salt: []byte("salt"), SaltedPassword: []byte("password")}
+	}
+	rs := a.AlterUserScramCredentials(ctx, []ScramUpsertion{up("bob", ScramSHA256, 4096), up("bob", ScramSHA512, 8192), up("few", ScramSHA256, 1), up("many", ScramSHA256, 99999),
+		up("odd", 3, 4096), up("", ScramSHA256, 4096), up("twice", ScramSHA256, 4096)}, []ScramDeletion{{"twice", ScramSHA256}, {"nobody", ScramSHA256}})
+	messages := map[string]string{}
+	for _, r := range rs {
+		if r.Err != nil {
+			messages[r.User] = r.Err.Error()
+		}
+	}
+	assert.Equal(t, map[string]string{"few": "Too few iterations", "many": "Too many iterations", "odd": "Unknown SCRAM mechanism", "": "Username must not be empty",
+		"twice": "A user credential cannot be altered twice in the same request", "nobody": "Attempt to delete a user credential that does not exist"}, messages)
+
+	ds, err := a.DescribeUserScramCredentials(ctx, nil)
+	require.NoError(t, err)
+	assert.Equal(t, []ScramDescription{{User: "bob", Credentials: []ScramInfo{{ScramSHA256, 4096}, {ScramSHA512, 8192}}}}, ds)
+	ds, err = a.DescribeUserScramCredentials(ctx, []string{"bob", "x", "x", ""})
+	require.NoError(t, err)
+	require.Len(t, ds, 3)
+	assert.NoError(t, ds[0].Err)
+	assert.ErrorIs(t, ds[1].Err, kerr.DuplicateResource)
+	assert.ErrorIs(t, ds[2].Err, kerr.ResourceNotFound)
+
+	require.NoError(t, a.AlterUserScramCredentials(ctx, nil, []ScramDeletion{{"bob", ScramSHA256}, {"bob", ScramSHA512}})[0].Err)
+	assert.Equal(t, `{"version":1,"config":{"request_percentage":"50.0"}}`, data(t, zk, "/config/users/bob"), "the quota stays")
+	of, err := a.DescribeClientQuotas(ctx, nil, false)
+	require.NoError(t, err)
+	assert.Len(t, of, 1)
 }
 
 func aLeftoverConfigurationIsReplaced(t *testing.T, a *Admin, zk *zkstate.Client) {
