@@ -15,8 +15,16 @@ import (
 //	3  type and documentation (KIP-569)
 //	4  flexible
 //
-// A null list of keys and an empty one both mean all keys, as in Kafka 3.9.
+// A null list of keys and an empty one both mean all keys, and the default flag
+// of version 0 is never set, as in Kafka 3.9. A resource of a type that has no
+// configuration makes the whole request invalid.
 func (d *Dispatcher) describeConfigs(c *call, req *kmsg.DescribeConfigsRequest) {
+	for i := range req.Resources {
+		if !configurable(req.Resources[i].ResourceType) {
+			c.answer(describeConfigsRefused(req))
+			return
+		}
+	}
 	options := admin.DescribeOptions{Synonyms: req.IncludeSynonyms, Documentation: req.IncludeDocumentation}
 	resp := kmsg.NewPtrDescribeConfigsResponse()
 	var specs []admin.DescribeSpec
@@ -46,6 +54,27 @@ func (d *Dispatcher) describeConfigs(c *call, req *kmsg.DescribeConfigsRequest) 
 	})
 }
 
+// configurable tells the types that Kafka 3.9 knows: topics, brokers, loggers,
+// and the client metrics of KIP-714.
+func configurable(t kmsg.ConfigResourceType) bool {
+	switch t {
+	case kmsg.ConfigResourceTypeTopic, kmsg.ConfigResourceTypeBroker, kmsg.ConfigResourceTypeBrokerLogger, kmsg.ConfigResourceTypeClientMetrics:
+		return true
+	}
+	return false
+}
+
+func describeConfigsRefused(req *kmsg.DescribeConfigsRequest) *kmsg.DescribeConfigsResponse {
+	resp := kmsg.NewPtrDescribeConfigsResponse()
+	for i := range req.Resources {
+		row := kmsg.NewDescribeConfigsResponseResource()
+		row.ResourceType, row.ResourceName = req.Resources[i].ResourceType, req.Resources[i].ResourceName
+		row.ErrorCode, row.ErrorMessage = kerr.InvalidRequest.Code, &kerr.InvalidRequest.Description
+		resp.Resources = append(resp.Resources, row)
+	}
+	return resp
+}
+
 func describeSpec(ask *kmsg.DescribeConfigsRequestResource) admin.DescribeSpec {
 	spec := admin.DescribeSpec{Resource: admin.Resource{Type: admin.ResourceType(ask.ResourceType), Name: ask.ResourceName}}
 	if len(ask.ConfigNames) > 0 {
@@ -64,7 +93,6 @@ func fillDescribed(row *kmsg.DescribeConfigsResponseResource, r *admin.DescribeR
 		to := kmsg.NewDescribeConfigsResponseResourceConfig()
 		to.Name, to.Value, to.ReadOnly, to.IsSensitive = from.Name, from.Value, from.ReadOnly, from.Sensitive
 		to.Source, to.ConfigType = kmsg.ConfigSource(from.Source), kmsg.ConfigType(from.Type)
-		to.IsDefault = from.Source == admin.SourceDefault
 		if o.Documentation {
 			to.Documentation = from.Documentation
 		}

@@ -30,39 +30,58 @@ func TestRecordGoldens(t *testing.T) {
 	if !*record391 {
 		t.Skip("only with -record")
 	}
-	k := startKafka(t)
+	lib, dir := filepath.Join(lane.KafkaJars(t, "3.9.1"), "*"), t.TempDir()
+	java := lane.Java(t)
+	k := startCluster(t, dir, func(properties string) {
+		start(t, dir, java, "-Xmx300m", "-Dlog4j.configuration=file:"+log4j(t, dir), "-cp", lib, "kafka.Kafka", properties)
+	})
 	r := &recorder{t: t, kafka: k, cluster: recordedCluster{topicIDs: make(map[string][16]byte), doors: k.doors}}
 	r.prepare()
 	goldenCases(r)
 	r.finish()
 }
 
-// realKafka is a running pair of brokers.
-type realKafka struct {
+// TestALiveBrokerAnswersAsKafkaDoes asks two whole brokers of this project, over
+// the network and with Apache's ZooKeeper behind them, what the goldens hold.
+// Which program to start is told by the environment.
+func TestALiveBrokerAnswersAsKafkaDoes(t *testing.T) {
+	program := os.Getenv("BARNABAS_PROGRAM")
+	lane.Need(t, program != "", "the built program, named by BARNABAS_PROGRAM")
+	dir := t.TempDir()
+	k := startCluster(t, dir, func(properties string) { start(t, dir, program, "broker", properties) })
+	r := &recorder{t: t, kafka: k, cluster: recordedCluster{topicIDs: make(map[string][16]byte), doors: k.doors}}
+	r.prepare()
+	goldenCases(r)
+	compareLive(t, r)
+}
+
+// liveCluster is a running pair of brokers.
+type liveCluster struct {
 	doors map[string]string // address by door
 }
 
-func startKafka(t *testing.T) *realKafka {
-	java, lib, dir := lane.Java(t), lane.KafkaJars(t, "3.9.1"), t.TempDir()
-	classPath := filepath.Join(lib, "*")
+// startCluster starts ZooKeeper and two brokers, each with its configuration.
+func startCluster(t *testing.T, dir string, startBroker func(properties string)) *liveCluster {
+	java, classPath := lane.Java(t), filepath.Join(lane.KafkaJars(t, "3.9.1"), "*")
 	zk := freePort(t)
-	k := &realKafka{doors: map[string]string{"PLAINTEXT": freePort(t), "OUT": freePort(t), "B2": freePort(t)}}
+	k := &liveCluster{doors: map[string]string{"PLAINTEXT": freePort(t), "OUT": freePort(t), "B2": freePort(t)}}
 	_, zkPort, _ := net.SplitHostPort(zk)
 	zooCfg := filepath.Join(dir, "zoo.cfg")
 	require.NoError(t, os.WriteFile(zooCfg, []byte("tickTime=500\ndataDir="+dir+"/zk\nclientPort="+zkPort+
 		"\nclientPortAddress=127.0.0.1\nadmin.enableServer=false\nmaxClientCnxns=0\n"), 0o644))
-	startJava(t, dir, java, "-Xmx128m", "-cp", classPath, "org.apache.zookeeper.server.quorum.QuorumPeerMain", zooCfg)
+	start(t, dir, java, "-Xmx128m", "-cp", classPath, "org.apache.zookeeper.server.quorum.QuorumPeerMain", zooCfg)
 	waitDoor(t, zk)
-	k.startBroker(t, java, classPath, dir, zk, 1, "PLAINTEXT://"+k.doors["PLAINTEXT"]+",OUT://"+k.doors["OUT"],
-		"PLAINTEXT://"+k.doors["PLAINTEXT"]+",OUT://out.example:19201")
+	startBroker(properties(t, dir, zk, 1, "PLAINTEXT://"+k.doors["PLAINTEXT"]+",OUT://"+k.doors["OUT"],
+		"PLAINTEXT://"+k.doors["PLAINTEXT"]+",OUT://out.example:19201"))
 	waitDoor(t, k.doors["PLAINTEXT"])
-	k.startBroker(t, java, classPath, dir, zk, 2, "PLAINTEXT://"+k.doors["B2"], "PLAINTEXT://"+k.doors["B2"])
+	startBroker(properties(t, dir, zk, 2, "PLAINTEXT://"+k.doors["B2"], "PLAINTEXT://"+k.doors["B2"]))
 	waitDoor(t, k.doors["B2"])
 	return k
 }
 
-func (k *realKafka) startBroker(t *testing.T, java, classPath, dir, zk string, id int, listeners, advertised string) {
-	properties := fmt.Sprintf(`broker.id=%d
+// properties writes a broker's configuration and returns its file.
+func properties(t *testing.T, dir, zk string, id int, listeners, advertised string) string {
+	text := fmt.Sprintf(`broker.id=%d
 broker.rack=rack%d
 listeners=%s
 advertised.listeners=%s
@@ -80,8 +99,8 @@ log.cleaner.dedupe.buffer.size=10000000
 log.retention.ms=-1
 `, id, id, listeners, advertised, dir, id, zk)
 	file := filepath.Join(dir, fmt.Sprintf("broker%d.properties", id))
-	require.NoError(t, os.WriteFile(file, []byte(properties), 0o644))
-	startJava(t, dir, java, "-Xmx300m", "-Dlog4j.configuration=file:"+log4j(t, dir), "-cp", classPath, "kafka.Kafka", file)
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
+	return file
 }
 
 // log4j makes the brokers tell of errors alone.
@@ -92,8 +111,8 @@ func log4j(t *testing.T, dir string) string {
 	return file
 }
 
-func startJava(t *testing.T, dir, java string, args ...string) {
-	cmd := exec.Command(java, args...)
+func start(t *testing.T, dir, program string, args ...string) {
+	cmd := exec.Command(program, args...)
 	cmd.Dir = dir
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	require.NoError(t, cmd.Start())
@@ -124,7 +143,7 @@ func waitDoor(t *testing.T, addr string) {
 // recorder asks and notes.
 type recorder struct {
 	t       *testing.T
-	kafka   *realKafka
+	kafka   *liveCluster
 	cluster recordedCluster
 	files   map[string][]exchange
 	order   []string

@@ -128,6 +128,13 @@ func comparable391(resp kmsg.Response) string {
 		sortBy(r.Topics, func(t kmsg.CreatePartitionsResponseTopic) string { return t.Topic })
 	case *kmsg.CreateTopicsResponse:
 		sortBy(r.Topics, func(t kmsg.CreateTopicsResponseTopic) string { return t.Topic })
+		for i := range r.Topics {
+			sortBy(r.Topics[i].Configs, func(c kmsg.CreateTopicsResponseTopicConfig) string { return c.Name })
+		}
+	case *kmsg.DescribeConfigsResponse:
+		for i := range r.Resources {
+			sortBy(r.Resources[i].Configs, func(c kmsg.DescribeConfigsResponseResourceConfig) string { return c.Name })
+		}
 	case *kmsg.AlterConfigsResponse:
 		sortBy(r.Resources, func(t kmsg.AlterConfigsResponseResource) string { return t.ResourceName })
 	}
@@ -258,9 +265,6 @@ func playDescribe(want *kmsg.DescribeConfigsResponse) func([]admin.DescribeSpec,
 			d := admin.ConfigDescription{
 				Name: c.Name, Value: c.Value, ReadOnly: c.ReadOnly, Source: admin.ConfigSource(c.Source), Sensitive: c.IsSensitive,
 				Type: admin.ConfigType(c.ConfigType), Documentation: c.Documentation,
-			}
-			if want.Version == 0 && c.IsDefault {
-				d.Source = admin.SourceDefault
 			}
 			for _, s := range c.ConfigSynonyms {
 				d.Synonyms = append(d.Synonyms, admin.Synonym{Name: s.Name, Value: s.Value, Source: admin.ConfigSource(s.Source)})
