@@ -15,7 +15,7 @@ import (
 
 // Limits on what one connection may hold of the server.
 const (
-	maxInFlight    = 64               // requests decoded and not answered
+	maxInFlight    = 32               // requests decoded and not answered
 	softQueueBytes = 1 << 20          // answers waiting to be written: no more requests are read
 	hardQueueBytes = 256 << 20        // …the connection is given up
 	firstFrameWait = 30 * time.Second // a connection that never says what it wants
@@ -177,7 +177,7 @@ func (c *conn) read() error {
 		return err
 	}
 	_ = c.nc.SetReadDeadline(time.Time{}) // from here on the session's timeout watches over the connection
-	if !c.submit(event{kind: evConnect, conn: c, connect: req}) {
+	if !c.submit(event{kind: evConnect, conn: c, connect: req, size: int64(len(frame))}) {
 		return net.ErrClosed
 	}
 	for {
@@ -191,7 +191,7 @@ func (c *conn) read() error {
 		if err != nil {
 			return err
 		}
-		ev := event{kind: evRequest, conn: c, header: h}
+		ev := event{kind: evRequest, conn: c, header: h, size: int64(len(frame))}
 		if proto.Known(h.Op) {
 			// A body that does not decode is answered with a marshalling error by the core.
 			ev.request, _ = proto.DecodeRequest(h.Op, body)
@@ -210,6 +210,9 @@ func (c *conn) submit(ev event) bool {
 	select {
 	case c.slots <- struct{}{}:
 	case <-c.s.done:
+		return false
+	}
+	if !c.s.budget.take(ev.size) {
 		return false
 	}
 	ev.received = time.Now()

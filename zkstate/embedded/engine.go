@@ -33,6 +33,7 @@ type event struct {
 	request  proto.Request // nil: did not decode
 	command  command
 	name     string
+	size     int64 // bytes taken from the budget
 	received time.Time
 }
 
@@ -125,10 +126,14 @@ func (e *engine) step(batch []event, tick bool) bool {
 		return false
 	}
 	e.deliver()
+	for _, id := range e.m.TakeExpired() {
+		e.s.log.WithField("session", fmt.Sprintf("0x%x", uint64(id))).Info("Session expired: its client was not heard of in time")
+	}
 	for _, ev := range batch {
 		if ev.kind == evConnect || ev.kind == evRequest {
 			e.account(ev)
 			<-ev.conn.slots
+			e.s.budget.give(ev.size)
 		}
 	}
 	return true

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -149,4 +150,16 @@ func TestManyClientsWriteAtOnce(t *testing.T) {
 	r, err := dial(t, srv).Call(proto.OpGetAllChildrenNum, &proto.PathRequest{Path: "/"})
 	require.NoError(t, err)
 	require.EqualValues(t, 640+3, r.Int32())
+}
+
+// The store cannot hold a path that long; a request for one must not reach it.
+func TestAPathTooLongForTheStoreIsRefusedAlone(t *testing.T) {
+	c := dial(t, zktest.Embedded(t))
+	_, err := c.Call(proto.OpCreate2, create("/"+strings.Repeat("x", 40_000), "", 0))
+	require.Equal(t, &client.Error{Code: proto.BadArguments}, err)
+	path := "/" + strings.Repeat("x", 31_000)
+	_, err = c.Call(proto.OpCreate2, create(path, "", 0))
+	require.NoError(t, err)
+	_, err = c.Call(proto.OpExists, &proto.ReadRequest{Path: path})
+	require.NoError(t, err)
 }

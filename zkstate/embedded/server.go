@@ -25,6 +25,7 @@ type Server struct {
 	secure   net.Listener // nil without TLS
 	engine   *engine
 	started  time.Time
+	budget   *budget
 	done     chan struct{} // closed when the server serves no more
 	stop     sync.Once
 	wg       sync.WaitGroup // accept loop, readers, writers
@@ -50,7 +51,7 @@ func Start(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("embedded ZooKeeper: %w", err)
 	}
-	s := &Server{cfg: cfg, log: cfg.Log, started: time.Now(), done: make(chan struct{})}
+	s := &Server{cfg: cfg, log: cfg.Log, started: time.Now(), done: make(chan struct{}), budget: newBudget(maxRequestBytes)}
 	s.mu.conns, s.mu.perIP = map[*conn]struct{}{}, map[string]int{}
 	if s.engine, err = newEngine(s, st, state); err == nil {
 		err = s.listen()
@@ -147,6 +148,7 @@ func (s *Server) shutdown(err error) {
 			c.kill()
 		}
 		close(s.done)
+		s.budget.close()
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -327,6 +328,7 @@ func TestAStoreWithoutAParentIsRefused(t *testing.T) {
 func TestPathsAreJudgedAsZooKeeperDoes(t *testing.T) {
 	for path, ok := range map[string]bool{
 		"/": true, "/a": true, "/a/b": true, "/é": true, "/a.b": true, "/..a": true, "/...": true,
+		"/" + strings.Repeat("x", 31999): true, "/" + strings.Repeat("x", 32000): false,
 		"": false, "a": false, "/a/": false, "//": false, "/a//b": false, "/.": false, "/a/..": false, "/a/./b": false,
 		"/a\x00": false, "/\x1f": false, "/\u0085": false, "/\ue000": false, "/\U0001F600": false, "/\xff": false,
 	} {

@@ -13,5 +13,5 @@
 //
 // Where it is deliberately not like 3.8: a standard watch set over a persistent one does not end the persistent one (3.9's
 // behaviour; ZOOKEEPER-4466), sessions expire at their deadline instead of at the next tick after it, children are listed in
-// order of name, checkWatches asks for the client's own watches (3.8 takes anybody's), and quotas under /zookeeper/quota are kept but neither counted nor enforced.
+// order of name, a path has at most 32,000 bytes, checkWatches asks for the client's own watches (3.8 takes anybody's), and quotas under /zookeeper/quota are kept but neither counted nor enforced.
 package core

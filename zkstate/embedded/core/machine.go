@@ -47,6 +47,7 @@ type Machine struct {
 	lastTick  int64
 	nextSweep int64
 	out       []Send
+	expired   []int64
 	dirty     dirtySet
 }
 
@@ -98,6 +99,13 @@ func (m *Machine) removeOrphans(now Now) {
 func (m *Machine) TakeSends() []Send {
 	out := m.out
 	m.out = nil
+	return out
+}
+
+// TakeExpired hands out the sessions that ran out since it was last called.
+func (m *Machine) TakeExpired() []int64 {
+	out := m.expired
+	m.expired = nil
 	return out
 }
 

@@ -2,13 +2,16 @@ package core
 
 import "strings"
 
+// maxPathBytes keeps paths below what the store takes as a key (32 KiB). ZooKeeper's own bound is that of the request.
+const maxPathBytes = 32000
+
 // validPath tells whether a node may have this path, by ZooKeeper's rules: absolute, no empty, "." or ".." names, no control
 // characters, nothing outside of the basic multilingual plane, no private use or specials.
 func validPath(path string) bool {
 	if path == rootPath {
 		return true
 	}
-	if !strings.HasPrefix(path, "/") {
+	if !strings.HasPrefix(path, "/") || len(path) > maxPathBytes {
 		return false
 	}
 	for name := range strings.SplitSeq(path[1:], "/") {

@@ -91,6 +91,7 @@ func (m *Machine) removeEphemerals(owner int64, now Now) {
 
 // expire ends a session that was not heard of in time, and hangs up on its connection.
 func (m *Machine) expire(s *session, now Now) {
+	m.expired = append(m.expired, s.id)
 	m.closeSession(s, now)
 	if s.conn != 0 {
 		m.hangUp(s.conn)
