@@ -3,6 +3,7 @@ package netserver
 import (
 	"encoding/binary"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"runtime"
@@ -311,4 +312,57 @@ func TestMalformedFloodsDoNotDisturbAHealthyClient(t *testing.T) {
 	storm.Wait()
 	eventually(t, "the storm is over", func() bool { return s.Connections() == 1 })
 	require.Zero(t, s.memory.held(), "everything charged was given back")
+}
+
+func TestAClientThatTakesNoAnswersIsClosedAndWhatTheyHoldReleased(t *testing.T) {
+	cfg := testConfig()
+	cfg.IdleTimeout = 200 * time.Millisecond
+	file, _ := testFile(t, 4<<20)
+	var pinned atomic.Int64
+	s := start(t, cfg, handler{handle: func(r *wire.Request) {
+		pinned.Add(1)
+		go r.Reply(wire.Response{ // from elsewhere, as a fetch that has waited
+			Parts:  []wire.Part{{Bytes: []byte{0, 0x20, 0, 0}}, {Range: vfs.NewRange(file, 0, 2<<20, nil)}},
+			OnSent: func() { pinned.Add(-1) },
+		})
+	}})
+	c := dial(t, s)
+	for range 100 {
+		c.send([]byte("x"))
+	}
+	eventually(t, "it is closed", func() bool { return s.Connections() == 0 })
+	eventually(t, "every answer is released", func() bool { return pinned.Load() == 0 })
+}
+
+func TestASlowReaderIsNotIdle(t *testing.T) {
+	cfg := testConfig()
+	cfg.IdleTimeout = 400 * time.Millisecond
+	cfg.SendBuffer = 64 << 10
+	file, content := testFile(t, 8<<20)
+	s := start(t, cfg, handler{handle: func(r *wire.Request) {
+		r.Reply(wire.Response{Parts: []wire.Part{{Bytes: []byte{0, 0x80, 0, 0}}, {Range: vfs.NewRange(file, 0, 8<<20, nil)}}})
+	}})
+	c := dial(t, s)
+	require.NoError(t, c.Conn.(*net.TCPConn).SetReadBuffer(64<<10))
+	c.send([]byte("x"))
+	got := make([]byte, 4+len(content))
+	for rest := got; len(rest) > 0; { // a second in all, more than twice the time-out
+		time.Sleep(30 * time.Millisecond) // the slowness under test
+		n, err := io.ReadFull(c, rest[:min(len(rest), 256<<10)])
+		require.NoError(t, err)
+		rest = rest[n:]
+	}
+	require.Equal(t, string(content), string(got[4:]))
+}
+
+func TestAPanickingHandlerGivesItsMemoryBack(t *testing.T) {
+	cfg := testConfig()
+	cfg.QueuedMaxBytes = 1 << 20
+	s := start(t, cfg, handler{handle: func(*wire.Request) { panic("a fault") }})
+	for range 10 {
+		c := dial(t, s)
+		c.send(make([]byte, 500_000))
+		c.requireClosed()
+	}
+	eventually(t, "all is given back", func() bool { return s.memory.held() == 0 })
 }
