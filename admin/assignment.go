@@ -23,9 +23,9 @@ type BrokerRack struct {
 // leader when a topic is enlarged, so that the new partitions continue the round.
 type AssignmentStart struct{ Index, Shift int }
 
-// maxPartitions is more than fits in the node of a topic, whatever the server's limit on its size is; an assignment is
-// not worked out for more.
-const maxPartitions = 1_000_000
+// maxPartitions is more than fits in the node of a topic, even where the server's limit on its size was raised to three
+// times the usual; an assignment is not worked out for more.
+const maxPartitions = 250_000
 
 // AssignReplicas places partitions of a topic, numbered from first on, on brokers. All brokers have a rack, or none.
 func AssignReplicas(brokers []BrokerRack, partitions, replicas, first int, start AssignmentStart) (map[int32][]int32, error) {

@@ -61,7 +61,7 @@ func TestImpossibleAssignmentsAreRefusedInKafkasWords(t *testing.T) {
 		{three, 1, 4, kerr.InvalidReplicationFactor, "Replication factor: 4 larger than available brokers: 3."},
 		{nil, 1, 1, kerr.InvalidReplicationFactor, "Replication factor: 1 larger than available brokers: 0."},
 		{[]BrokerRack{{ID: 1, Rack: &rack}, {ID: 2}}, 1, 1, kerr.UnknownServerError, "Not all brokers have rack information for replica rack aware assignment."},
-		{three, 1 << 31, 1, kerr.InvalidPartitions, "Number of partitions must not be larger than 1000000: their assignment has to fit in one ZooKeeper node."},
+		{three, 1 << 31, 1, kerr.InvalidPartitions, "Number of partitions must not be larger than 250000: their assignment has to fit in one ZooKeeper node."},
 	} {
 		_, err := AssignReplicas(c.brokers, c.partitions, c.replicas, 0, AssignmentStart{})
 		assert.ErrorIs(t, err, c.code)

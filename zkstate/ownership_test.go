@@ -13,18 +13,6 @@ import (
 	. "barnabas/zkstate"
 )
 
-// loseAnswer runs f while answers are swallowed, and breaks the connection once happened says that f took effect.
-func loseAnswer(t *testing.T, p *proxy, happened func() bool, f func()) {
-	t.Helper()
-	p.mute()
-	done := make(chan struct{})
-	go func() { defer close(done); f() }()
-	waitFor(t, happened)
-	p.heal()
-	p.cut()
-	<-done
-}
-
 func registrationAnswersTheBrokerEpoch(t *testing.T, addr string) {
 	c, ctx := connect(t, addr, nil), within(t, 20*time.Second)
 	require.NoError(t, c.MakePersistentPaths(ctx))
@@ -43,8 +31,7 @@ func registrationWhoseAnswerWasLostSucceeds(t *testing.T, addr string) {
 	require.NoError(t, other.MakePersistentPaths(ctx))
 	var stat Stat
 	var err error
-	// Reads follow a create within RegisterEphemeral; only the create's answer is to be lost.
-	loseAnswer(t, p, func() bool { _, err := other.One(ctx, Exists(BrokerIDPath(1))); return err == nil },
+	p.loseAnswerTo(t, BrokerIDPath(1), func() bool { _, err := other.One(ctx, Exists(BrokerIDPath(1))); return err == nil },
 		func() { stat, err = c.RegisterEphemeral(ctx, BrokerIDPath(1), []byte("one")) })
 	require.NoError(t, err)
 	id, _ := c.Session()
@@ -118,17 +105,9 @@ func h24AnElectionWhoseAnswerWasLostIsReadBack(t *testing.T, addr string) {
 	c, other, ctx := connect(t, p.addr(), nil), connect(t, addr, nil), within(t, 30*time.Second)
 	_, err := other.One(ctx, Create(ControllerEpochPath, EncodeControllerEpoch(7)))
 	require.NoError(t, err)
-	watching := make(chan struct{})
 	var e Election
-	go func() {
-		defer close(watching)
-		e, err = c.Elect(ctx, 1, 1000)
-	}()
-	// Whatever the moment of the cut, the election ends with one owner and one epoch.
-	for range 5 {
-		p.cut()
-	}
-	<-watching
+	p.loseAnswerTo(t, "kraftControllerEpoch", func() bool { _, err := other.One(ctx, Exists(ControllerPath)); return err == nil },
+		func() { e, err = c.Elect(ctx, 1, 1000) })
 	require.NoError(t, err)
 	assert.True(t, e.Won)
 	assert.Equal(t, int32(8), e.Epoch, "raised once")
@@ -221,6 +200,20 @@ func aBatchThatIsRefusedIsTriedOneByOne(t *testing.T, addr string) {
 		assert.ErrorIs(t, r.Err, want[i], "%v", ops[i])
 	}
 	assert.Equal(t, int32(1), rs[3].Stat.Version)
+}
+
+func aBlockOfProducerIDsWhoseAnswerWasLostIsNotWasted(t *testing.T, addr string) {
+	p := newProxy(t, addr)
+	c, other, ctx := connect(t, p.addr(), nil), connect(t, addr, nil), within(t, 30*time.Second)
+	require.NoError(t, other.MakePersistentPaths(ctx))
+	var b ProducerIDBlock
+	var err error
+	p.loseAnswerTo(t, `"block_start":"0"`, func() bool {
+		r, err := other.One(ctx, Get(ProducerIDBlockPath))
+		return err == nil && len(r.Data) > 0
+	}, func() { b, err = c.AllocateProducerIDs(ctx, 3) })
+	require.NoError(t, err)
+	assert.Equal(t, ProducerIDBlock{Broker: 3, First: 0, Last: 999}, b)
 }
 
 func h52BlocksOfProducerIDsAreDisjointWhateverIsLost(t *testing.T, addr string) {

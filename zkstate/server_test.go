@@ -1,6 +1,7 @@
 package zkstate_test
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"net"
@@ -60,6 +61,7 @@ var behaviours = []struct {
 	{"SessionsExpireAgainAndAgainUnderLoad", sessionsExpireAgainAndAgainUnderLoad},
 	{"ABatchThatIsRefusedIsTriedOneByOne", aBatchThatIsRefusedIsTriedOneByOne},
 	{"H23ADeposedControllerCanChangeNothing", h23ADeposedControllerCanChangeNothing},
+	{"ABlockOfProducerIDsWhoseAnswerWasLostIsNotWasted", aBlockOfProducerIDsWhoseAnswerWasLostIsNotWasted},
 	{"H52BlocksOfProducerIDsAreDisjointWhateverIsLost", h52BlocksOfProducerIDsAreDisjointWhateverIsLost},
 	{"ProducerIDsEndWithAnErrorInsteadOfWrappingAround", producerIDsEndWithAnErrorInsteadOfWrappingAround},
 	{"ABrokerMakesTheDirectoriesOfAFreshTree", aBrokerMakesTheDirectoriesOfAFreshTree},
@@ -139,7 +141,9 @@ type proxy struct {
 	mu       sync.Mutex
 	conns    map[net.Conn]bool
 	refusing bool
-	muted    bool // answers are swallowed; requests arrive
+	muted    bool   // answers are swallowed; requests arrive
+	trap     []byte // the request with these bytes is the last whose answer passes not
+	sprung   chan struct{}
 }
 
 func newProxy(t *testing.T, target string) *proxy {
@@ -197,6 +201,10 @@ func (p *proxy) copy(to, from net.Conn, answers bool) {
 			return
 		}
 		p.mu.Lock()
+		if !answers && p.trap != nil && bytes.Contains(buf[:n], p.trap) {
+			p.muted, p.trap = true, nil
+			close(p.sprung)
+		}
 		muted := p.muted && answers
 		p.mu.Unlock()
 		if muted {
@@ -206,6 +214,23 @@ func (p *proxy) copy(to, from net.Conn, answers bool) {
 			return
 		}
 	}
+}
+
+// loseAnswerTo lets f run until its request with those bytes is at the server and took effect, as happened tells; then it
+// breaks the connection without having let the answer through.
+func (p *proxy) loseAnswerTo(t *testing.T, request string, happened func() bool, f func()) {
+	t.Helper()
+	sprung := make(chan struct{})
+	p.mu.Lock()
+	p.trap, p.sprung = []byte(request), sprung
+	p.mu.Unlock()
+	done := make(chan struct{})
+	go func() { defer close(done); f() }()
+	<-sprung
+	waitFor(t, happened)
+	p.heal()
+	p.cut()
+	<-done
 }
 
 // cut breaks every connection and, with refuse, lets none through until heal.
