@@ -16,7 +16,8 @@ import (
 type tlsKeys map[string]string
 
 // config builds what the secure port needs. Keystores may be JKS or PEM, told by ssl.keyStore.type or the file's name; clients must
-// show a certificate that the trust store vouches for, unless ssl.clientAuth says otherwise.
+// show a certificate that the trust store vouches for, unless ssl.clientAuth says otherwise. The certificate opens the door and no
+// more: the ACL scheme x509 is not there.
 func (k tlsKeys) config() (*tls.Config, error) {
 	keys, err := k.store("keyStore")
 	if err != nil {

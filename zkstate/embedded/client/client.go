@@ -4,6 +4,7 @@
 package client
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -126,9 +127,12 @@ func readFrame(r io.Reader) ([]byte, error) {
 	if n < 0 || n > maxFrame {
 		return nil, fmt.Errorf("answer of %d bytes", n)
 	}
-	buf := make([]byte, n)
-	_, err := io.ReadFull(r, buf)
-	return buf, err
+	// The buffer grows with what arrives: a length alone reserves nothing.
+	var buf bytes.Buffer
+	if _, err := io.CopyN(&buf, r, int64(n)); err != nil {
+		return nil, err
+	}
+	return buf.Bytes(), nil
 }
 
 // Session is what to remember, as of now.
