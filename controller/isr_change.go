@@ -47,6 +47,9 @@ func (c *Core) isrChangesNotified() error {
 			return err
 		}
 		c.tellEverybody(tps...)
+		if err := c.dropStrays(tps); err != nil {
+			return err
+		}
 		for _, tp := range tps {
 			if err := c.completeIfCaughtUp(tp); err != nil {
 				return err

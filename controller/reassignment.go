@@ -118,6 +118,12 @@ func (c *Core) takeUpReassignment(tp TopicPartition, to assignment) error {
 			return err
 		}
 		c.logf(LogInfo, "partition %s is reassigned from (%s) to (%s)", tp, before, to)
+		if slices.Contains(unneeded, p.leadership.leader) {
+			// Nobody would look for a leader after it was dropped.
+			if _, err := c.bringOnline([]TopicPartition{tp}, forOffline); err != nil {
+				return err
+			}
+		}
 		if len(unneeded) > 0 {
 			if err := c.dropReplicas(tp, unneeded); err != nil {
 				return err
@@ -251,6 +257,34 @@ func (c *Core) dropReplicas(tp TopicPartition, ids []int32) error {
 	}
 	for _, to := range []replicaState{offlineReplica, deletionStarted, deletionSuccessful, nonExistentReplica} {
 		if err := c.moveReplicas(gone, to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dropStrays takes out of the ISR who is not a replica: a controller died between writing an assignment and dropping
+// whom it does not name, or a leader that writes the ISR itself had not heard of the assignment.
+func (c *Core) dropStrays(tps []TopicPartition) error {
+	for _, tp := range tps {
+		p := c.cluster.partition(tp)
+		if p == nil || p.leadership == nil {
+			continue
+		}
+		strays := without(p.leadership.isr, p.assignment.replicas)
+		if len(strays) == 0 || len(strays) == len(p.leadership.isr) {
+			continue
+		}
+		c.logf(LogWarn, "partition %s has %v in its ISR, which are not replicas of it", tp, strays)
+		for _, id := range strays {
+			p.replicas[id] = onlineReplica
+		}
+		if slices.Contains(strays, p.leadership.leader) {
+			if _, err := c.bringOnline([]TopicPartition{tp}, forOffline); err != nil {
+				return err
+			}
+		}
+		if err := c.dropReplicas(tp, strays); err != nil {
 			return err
 		}
 	}

@@ -16,6 +16,9 @@ import (
 
 // resumeReassignments takes up what the node asks for and goes on with what a former controller had begun.
 func (c *Core) resumeReassignments() error {
+	if err := c.dropStrays(c.cluster.partitionsWhere(func(_ TopicPartition, t *topic, _ *partition) bool { return !t.dying })); err != nil {
+		return err
+	}
 	taken, err := c.takeUpReassignNode()
 	if err != nil {
 		return err

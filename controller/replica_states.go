@@ -126,10 +126,11 @@ func (c *Core) removeFromISR(id int32, tps []TopicPartition) (again []TopicParti
 			c.wentOffline(id, tp, l)
 			continue
 		}
-		// The last member stays, so that it is known who has the committed records.
-		isr, leader := l.isr, l.leader
-		if len(isr) > 1 {
-			isr = without(isr, []int32{id})
+		// The last member that is a replica stays, so that it is known who has the committed records.
+		isr, leader := without(l.isr, []int32{id}), l.leader
+		replicas := c.cluster.partition(tp).assignment.replicas
+		if !slices.ContainsFunc(isr, func(other int32) bool { return slices.Contains(replicas, other) }) {
+			isr = l.isr
 		}
 		if leader == id {
 			leader = noLeader

@@ -18,6 +18,7 @@ import (
 type broker struct {
 	n               *node
 	epoch           int64 // 0 until registered
+	told            int64 // the newest broker epoch heard of
 	controllerEpoch int32
 	hosted          map[controller.TopicPartition]*hosted
 	metadata        map[controller.TopicPartition]kmsg.UpdateMetadataRequestTopicPartition
@@ -43,20 +44,27 @@ func newBroker(n *node) *broker {
 		metadata: map[controller.TopicPartition]kmsg.UpdateMetadataRequestTopicPartition{}}
 }
 
-// fenced is what losing the session means: what it was told may be old, and it is told again when it has registered.
-func (b *broker) fenced() { clear(b.metadata) }
+// newEpoch takes up a newer broker epoch, from its own registration or from an order that came before the broker knew
+// it. What it was told in its former registration may be old, and nobody will correct it: it is told everything again.
+func (b *broker) newEpoch(epoch int64) {
+	if epoch > b.told {
+		b.told = epoch
+		clear(b.metadata)
+	}
+}
 
 // stale says why a control request is refused as a whole, or 0.
 func (b *broker) stale(controllerEpoch int32, brokerEpoch int64) int16 {
 	switch {
 	case controllerEpoch < b.controllerEpoch && !b.n.s.sabotage.ignoreControllerEpoch:
 		return kerr.StaleControllerEpoch.Code
-	case brokerEpoch < b.epoch && !b.n.s.sabotage.ignoreBrokerEpoch:
+	case brokerEpoch < b.told && !b.n.s.sabotage.ignoreBrokerEpoch:
 		return kerr.StaleBrokerEpoch.Code
 	}
 	b.n.s.check(controllerEpoch >= b.controllerEpoch, "H25: broker %d obeys controller epoch %d after %d", b.n.id, controllerEpoch, b.controllerEpoch)
 	b.n.s.check(brokerEpoch >= b.epoch, "H26: broker %d of epoch %d obeys an order for epoch %d", b.n.id, b.epoch, brokerEpoch)
 	b.controllerEpoch = controllerEpoch
+	b.newEpoch(brokerEpoch)
 	return 0
 }
 

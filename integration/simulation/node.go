@@ -160,12 +160,12 @@ func (n *node) registered(epoch int64) {
 	n.s.w.tell("node %d: registered with broker epoch %d", n.id, epoch)
 	n.s.check(epoch > n.broker.epoch, "I9: broker %d had epoch %d and registers with %d", n.id, n.broker.epoch, epoch)
 	n.broker.epoch = epoch
+	n.broker.newEpoch(epoch)
 	n.step(controller.SessionReady{Session: n.zk.session.id, Generation: n.zk.sessions})
 }
 
 func (n *node) sessionExpired(id int64) {
 	n.former = append(n.former, id)
-	n.broker.fenced()
 	n.step(controller.SessionExpired{Session: id})
 }
 
@@ -257,10 +257,12 @@ func (l *lane) sendNext() {
 	life := n.life
 	target := n.s.nodes[l.to.BrokerID-1]
 	n.places++
-	place := n.places
+	place, topics := n.places, n.s.Done.TopicsCreated
 	n.s.net(n, target, func() {
-		// A connection keeps order. Only what can be judged by its leader epoch is tried out of order.
-		if !hasLeaderEpochs(req) && place < target.broker.lastTaken[n.id] {
+		// A connection keeps order. Only what can be judged by its leader epoch is tried out of order, and not when a topic
+		// was created since, whose epochs begin anew.
+		judged := hasLeaderEpochs(req) && topics == n.s.Done.TopicsCreated
+		if !judged && place < target.broker.lastTaken[n.id] {
 			return
 		}
 		target.broker.lastTaken[n.id] = max(place, target.broker.lastTaken[n.id])
