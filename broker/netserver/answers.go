@@ -9,10 +9,7 @@ const maxTogether = 64
 // long the answer has to wait for its turn.
 func (x *exchange) Answered(r *wire.Request, answer wire.Response, failure error) {
 	c := x.conn
-	frame := int64(len(x.Frame))
-	wire.PutBuffer(x.Frame)
-	x.Frame = nil
-	c.server.memory.release(&x.claim)
+	frame := x.freeFrame()
 
 	c.mu.Lock()
 	c.mu.requestBytes -= frame
@@ -37,6 +34,30 @@ func (x *exchange) Answered(r *wire.Request, answer wire.Response, failure error
 	if start {
 		go c.write()
 	}
+}
+
+// Freed takes the frame back before the answer.
+func (x *exchange) Freed(*wire.Request) {
+	frame := x.freeFrame()
+	if frame == 0 {
+		return
+	}
+	c := x.conn
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.requestBytes -= frame
+	c.mu.change.Broadcast()
+}
+
+// freeFrame gives frame and memory back, unless that has been done, and tells how many bytes it was.
+func (x *exchange) freeFrame() int64 {
+	if x.freed.Swap(true) {
+		return 0
+	}
+	wire.PutBuffer(x.Frame)
+	x.Frame = nil
+	x.conn.server.memory.release(&x.claim)
+	return x.frameSize
 }
 
 func bytesInMemory(answer wire.Response) int64 {

@@ -144,3 +144,34 @@ func TestStalledSendersLoseTheirMemoryToThoseWhoWait(t *testing.T) {
 		c.requireClosed()
 	}
 }
+
+// Else producers that wait for followers could hold all memory, and the followers' fetches would find none.
+func TestARequestThatWaitsCanGiveItsMemoryBack(t *testing.T) {
+	cfg := testConfig()
+	cfg.QueuedMaxBytes = 10_000
+	parked := make(chan *wire.Request, 10)
+	s := start(t, cfg, handler{handle: func(r *wire.Request) {
+		if len(r.Frame) < 100 {
+			echo(r)
+			return
+		}
+		r.FreeFrame()
+		r.FreeFrame()
+		parked <- r
+	}})
+	producer, follower := dial(t, s), dial(t, s)
+	for range cap(parked) {
+		producer.send(make([]byte, 9_000))
+	}
+	eventually(t, "all are handled", func() bool { return len(parked) == cap(parked) })
+	require.Zero(t, s.memory.held())
+	follower.send([]byte("fetch"))
+	require.Equal(t, "fetch", string(follower.receive()))
+	for range cap(parked) {
+		r := <-parked
+		r.Reply(framed([]byte("acked")))
+		r.FreeFrame()
+		require.Equal(t, "acked", string(producer.receive()))
+	}
+	require.Zero(t, s.memory.held())
+}

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sirupsen/logrus"
@@ -17,7 +18,7 @@ import (
 const (
 	// What one connection may have going on before its next request is read.
 	maxUnanswered    = 1000      // requests
-	maxRequestBytes  = 32 << 20  // bytes of requests that are not answered
+	maxRequestBytes  = 32 << 20  // bytes of frames that are not free yet
 	maxUnsentAnswers = 256 << 10 // bytes of answers in memory that the client has not taken; file ranges cost nothing
 )
 
@@ -43,7 +44,7 @@ type conn struct {
 		change       sync.Cond // queue shrank, a writer ended, the connection broke
 		head, tail   *exchange
 		unanswered   int   // exchanges in the queue
-		requestBytes int64 // of frames not answered yet
+		requestBytes int64 // of frames that are not free yet
 		unsent       int64 // bytes of answers in memory, not written yet
 		current      *exchange
 		writing      bool
@@ -54,9 +55,11 @@ type conn struct {
 // exchange is a request and, later, its answer. The queue of its connection links it.
 type exchange struct {
 	wire.Request
-	conn  *conn
-	claim claim
-	next  *exchange
+	conn      *conn
+	claim     claim
+	frameSize int64
+	freed     atomic.Bool // the frame is back in its pool
+	next      *exchange
 
 	answered bool // this and the following are guarded by conn.mu
 	answer   wire.Response
@@ -149,7 +152,8 @@ func (c *conn) push(x *exchange) {
 	c.mu.tail = x
 	c.mu.current = x
 	c.mu.unanswered++
-	c.mu.requestBytes += int64(len(x.Frame))
+	x.frameSize = int64(len(x.Frame))
+	c.mu.requestBytes += x.frameSize
 }
 
 // touch records that bytes came or went.

@@ -49,9 +49,14 @@ type Sink interface {
 	Answered(r *Request, answer Response, failure error)
 }
 
+// FrameOwner is a Sink that takes a frame back before the request is answered. Freed may come more than once.
+type FrameOwner interface {
+	Freed(r *Request)
+}
+
 // Request is one request to be answered. Exactly one of Reply, NoReply and Close is called, once, from any
 // goroutine; a second call does nothing but release what it carries. Frame is pooled: neither it nor anything that
-// aliases it may be touched after that call.
+// aliases it may be touched after that call, nor after FreeFrame.
 type Request struct {
 	Conn     *Conn
 	Frame    []byte // without the length in front
@@ -81,6 +86,16 @@ func (r *Request) NoReply() { r.finish(Response{}, nil) }
 
 // Close ends the request by closing its connection; reason is logged.
 func (r *Request) Close(reason error) { r.finish(Response{}, reason) }
+
+// FreeFrame gives the frame back before the answer, as a request does that has been decoded or appended and now
+// waits: until its frame is free it counts against the memory that all requests share, and followers whose fetches
+// it waits for would find none left. Neither Frame nor anything that aliases it may be touched afterwards. It may be
+// called at any time, even after the answer.
+func (r *Request) FreeFrame() {
+	if owner, ok := r.sink.(FrameOwner); ok {
+		owner.Freed(r)
+	}
+}
 
 func (r *Request) finish(answer Response, failure error) {
 	if r.answered.Swap(true) {

@@ -3,7 +3,6 @@ package wire
 import (
 	"encoding/binary"
 	"fmt"
-	"unsafe"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -13,7 +12,7 @@ import (
 type Header struct {
 	Key, Version  int16
 	CorrelationID int32
-	// ClientID is nil when the client sent null. It aliases the frame: clone what outlives the request.
+	// ClientID is nil when the client sent null. It is a copy, and outlives the frame.
 	ClientID *string
 }
 
@@ -59,7 +58,7 @@ func readClientID(src []byte) (*string, []byte, error) {
 	if n < 0 || n > len(src) {
 		return nil, nil, fmt.Errorf("%w: client id of %d bytes, %d are left", ErrMalformed, n, len(src))
 	}
-	id := unsafe.String(unsafe.SliceData(src), n)
+	id := string(src[:n])
 	return &id, src[n:], nil
 }
 
