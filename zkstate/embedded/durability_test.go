@@ -6,7 +6,10 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
+	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -28,6 +31,7 @@ func quietLog() *logrus.Entry {
 }
 
 func serveForParent(dir string) {
+	signal.Ignore(syscall.SIGXFSZ) // a file at its limit shall be an error of the write, as a full disk is
 	srv, err := embedded.Start(embedded.Config{Addr: "127.0.0.1:0", DataDir: dir, Log: quietLog(), MaxSessionTimeout: time.Minute})
 	if err != nil {
 		fmt.Println(err)
@@ -37,10 +41,13 @@ func serveForParent(dir string) {
 	<-srv.Done()
 }
 
-// startChild starts a server process and tells its address.
-func startChild(t *testing.T, dir string) (*exec.Cmd, string) {
+// startChild starts a server process and tells its address. With a limit, no file of it may grow over so many half KiB.
+func startChild(t *testing.T, dir string, limit ...string) (*exec.Cmd, string) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
+	if len(limit) > 0 {
+		cmd = exec.Command("sh", "-c", "ulimit -f "+limit[0]+` && exec "$0"`, os.Args[0])
+	}
 	cmd.Env = append(os.Environ(), serveDirEnv+"="+dir)
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
@@ -102,6 +109,35 @@ func TestWhatWasAcknowledgedSurvivesKill9(t *testing.T) {
 		owner = c.Session()
 	}
 	require.GreaterOrEqual(t, len(all), 900)
+}
+
+// A full disk ends the server. Exactly what was acknowledged is there when it starts again with room.
+func TestAFullDiskLosesNothingThatWasAcknowledged(t *testing.T) {
+	dir := t.TempDir()
+	cmd, addr := startChild(t, dir, "600")
+	c, err := client.Dial(addr, 20*time.Second, client.Session{}, nil)
+	require.NoError(t, err)
+	acked := 0
+	for ; acked < 1000; acked++ {
+		if _, err := c.Call(proto.OpCreate2, create(fmt.Sprintf("/n%d", acked), strings.Repeat("x", 20_000), 0)); err != nil {
+			require.ErrorIs(t, err, client.ErrClosed)
+			break
+		}
+	}
+	require.Less(t, acked, 1000, "the limit was reached")
+	require.Greater(t, acked, 3)
+	_ = cmd.Wait() // it ends by itself
+	c.Drop()
+
+	srv, err := embedded.Start(embedded.Config{Addr: "127.0.0.1:0", DataDir: dir, Log: quietLog()})
+	require.NoError(t, err)
+	defer srv.Close()
+	c, err = client.Dial(srv.Addr(), 20*time.Second, c.Session(), nil)
+	require.NoError(t, err)
+	defer c.Close()
+	r, err := c.Call(proto.OpGetAllChildrenNum, &proto.PathRequest{Path: "/"})
+	require.NoError(t, err)
+	require.EqualValues(t, acked+3, r.Int32())
 }
 
 func TestASecondServerOnTheSameDirectoryIsRefused(t *testing.T) {
