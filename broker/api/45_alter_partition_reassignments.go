@@ -4,5 +4,10 @@ import "github.com/twmb/franz-go/pkg/kmsg"
 
 // AlterPartitionReassignments, key 45, version 0 (KIP-455), to the controller.
 func (d *Dispatcher) alterPartitionReassignments(c *call, req *kmsg.AlterPartitionAssignmentsRequest) {
-	d.toController(c, req)
+	d.deps.Controller.Do(req, func(resp kmsg.Response) {
+		if r, ok := resp.(*kmsg.AlterPartitionAssignmentsResponse); ok {
+			r.ErrorMessage = emptyText(r.ErrorCode, r.ErrorMessage)
+		}
+		c.answer(resp)
+	})
 }

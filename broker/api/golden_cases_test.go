@@ -51,6 +51,9 @@ func goldenCases(r *recorder) {
 	deleteRecordsCases(r)
 	describeLogDirsCases(r)
 	autoCreateCases(r)
+	electLeadersCases(r)
+	reassignmentCases(r)
+	brokerToControllerCases(r)
 }
 
 func apiVersionsCases(r *recorder) {
@@ -787,4 +790,93 @@ func autoCreateCases(r *recorder) {
 			return req
 		})
 	}
+}
+
+func electLeadersCases(r *recorder) {
+	const file = "43_elect_leaders"
+	ask := func(name, door string, from int16, kind int8, topics ...kmsg.ElectLeadersRequestTopic) {
+		r.at(file, name, door, from, 2, func(int16) kmsg.Request {
+			req := kmsg.NewPtrElectLeadersRequest()
+			req.ElectionType, req.TimeoutMillis, req.Topics = kind, 5000, topics
+			return req
+		})
+	}
+	topic := func(name string, parts ...int32) kmsg.ElectLeadersRequestTopic {
+		t := kmsg.NewElectLeadersRequestTopic()
+		t.Topic, t.Partitions = name, parts
+		return t
+	}
+	ask("not controller", "B2", 0, 0, topic("one", 0), topic("nobody", 0))
+	ask("not needed", "PLAINTEXT", 0, 0, topic("one", 0))
+	ask("unknown partitions", "PLAINTEXT", 0, 0, topic("one", 9), topic("nobody", 0))
+	ask("unclean, not needed", "PLAINTEXT", 1, 1, topic("one", 0))
+	ask("all", "PLAINTEXT", 0, 0)
+	r.at(file, "none", "PLAINTEXT", 0, 2, func(int16) kmsg.Request {
+		req := kmsg.NewPtrElectLeadersRequest()
+		req.TimeoutMillis, req.Topics = 1000, []kmsg.ElectLeadersRequestTopic{}
+		return req
+	})
+}
+
+func reassignmentCases(r *recorder) {
+	ask := func(name, door, topic string, part int32, replicas []int32) {
+		r.at("45_alter_partition_reassignments", name, door, 0, 0, func(int16) kmsg.Request {
+			req := kmsg.NewPtrAlterPartitionAssignmentsRequest()
+			req.TimeoutMillis = 5000
+			t := kmsg.NewAlterPartitionAssignmentsRequestTopic()
+			t.Topic = topic
+			p := kmsg.NewAlterPartitionAssignmentsRequestTopicPartition()
+			p.Partition, p.Replicas = part, replicas
+			t.Partitions = append(t.Partitions, p)
+			req.Topics = append(req.Topics, t)
+			return req
+		})
+	}
+	ask("not controller", "B2", "one", 0, []int32{2})
+	ask("unknown topic", "PLAINTEXT", "nobody", 0, []int32{2})
+	ask("unknown partition", "PLAINTEXT", "one", 9, []int32{2})
+	ask("unknown broker", "PLAINTEXT", "one", 0, []int32{77})
+	ask("no replicas", "PLAINTEXT", "one", 0, []int32{})
+	ask("a replica twice", "PLAINTEXT", "one", 0, []int32{1, 1})
+	ask("negative replica", "PLAINTEXT", "one", 0, []int32{-1})
+	ask("nothing to cancel", "PLAINTEXT", "one", 0, nil)
+	list := func(name, door string, topics []kmsg.ListPartitionReassignmentsRequestTopic) {
+		r.at("46_list_partition_reassignments", name, door, 0, 0, func(int16) kmsg.Request {
+			req := kmsg.NewPtrListPartitionReassignmentsRequest()
+			req.TimeoutMillis, req.Topics = 5000, topics
+			return req
+		})
+	}
+	one := kmsg.NewListPartitionReassignmentsRequestTopic()
+	one.Topic, one.Partitions = "one", []int32{0, 9}
+	list("not controller", "B2", nil)
+	list("all", "PLAINTEXT", nil)
+	list("none", "PLAINTEXT", []kmsg.ListPartitionReassignmentsRequestTopic{})
+	list("of one", "PLAINTEXT", []kmsg.ListPartitionReassignmentsRequestTopic{one})
+}
+
+func brokerToControllerCases(r *recorder) {
+	for _, door := range []string{"B2", "PLAINTEXT"} {
+		r.at("07_controlled_shutdown", "unknown broker", door, 0, 3, func(int16) kmsg.Request {
+			req := kmsg.NewPtrControlledShutdownRequest()
+			req.BrokerID, req.BrokerEpoch = 9, -1
+			return req
+		})
+		r.at("56_alter_partition", "stale broker epoch", door, 0, 3, func(int16) kmsg.Request {
+			req := kmsg.NewPtrAlterPartitionRequest()
+			req.BrokerID, req.BrokerEpoch = 1, 1
+			t := kmsg.NewAlterPartitionRequestTopic()
+			t.Topic, t.TopicID = "one", r.cluster.topicIDs["one"]
+			p := kmsg.NewAlterPartitionRequestTopicPartition()
+			p.NewISR = []int32{1}
+			t.Partitions = append(t.Partitions, p)
+			req.Topics = append(req.Topics, t)
+			return req
+		})
+	}
+	r.at("07_controlled_shutdown", "stale broker epoch", "PLAINTEXT", 2, 3, func(int16) kmsg.Request {
+		req := kmsg.NewPtrControlledShutdownRequest()
+		req.BrokerID, req.BrokerEpoch = 2, 1
+		return req
+	})
 }

@@ -25,6 +25,7 @@ var goldenFiles = []string{
 	"23_offset_for_leader_epoch", "22_init_producer_id", "04_leader_and_isr", "05_stop_replica", "06_update_metadata",
 	"19_create_topics", "37_create_partitions", "20_delete_topics", "32_describe_configs", "33_alter_configs",
 	"44_incremental_alter_configs", "21_delete_records", "35_describe_log_dirs", "03_metadata_creating",
+	"43_elect_leaders", "45_alter_partition_reassignments", "46_list_partition_reassignments", "07_controlled_shutdown", "56_alter_partition",
 }
 
 // TestAnswersAsKafkaDoes replays what Apache Kafka 3.9.1 was asked, over real
@@ -135,6 +136,8 @@ func comparable391(resp kmsg.Response) string {
 		for i := range r.Resources {
 			sortBy(r.Resources[i].Configs, func(c kmsg.DescribeConfigsResponseResourceConfig) string { return c.Name })
 		}
+	case *kmsg.ElectLeadersResponse:
+		sortBy(r.Topics, func(t kmsg.ElectLeadersResponseTopic) string { return t.Topic })
 	case *kmsg.AlterConfigsResponse:
 		sortBy(r.Resources, func(t kmsg.AlterConfigsResponseResource) string { return t.ResourceName })
 	}
@@ -166,6 +169,7 @@ func asError(code int16, message *string) error {
 // play prepares what is beyond the handlers to do what it did for Kafka: the
 // ids of fetch sessions, and the administration.
 func play(w *world, cluster recordedCluster, request []byte, want kmsg.Response) {
+	w.controller.do = func(kmsg.Request) kmsg.Response { return want }
 	switch r := want.(type) {
 	case *kmsg.FetchResponse:
 		w.d.sessions.newID = func() int32 { return r.SessionID }
