@@ -1,9 +1,10 @@
 package core
 
 import (
-	"barnabas/zkstate/embedded/proto"
 	"maps"
 	"slices"
+
+	"barnabas/zkstate/embedded/proto"
 )
 
 // Conn names a client's connection; the shell numbers them and never reuses a number.

@@ -49,28 +49,31 @@ func (t *txn) sessionID() int64 { return t.c.session.id }
 
 func (t *txn) allowed(n *node, perm int32) bool { return t.m.permits(t.c, n.acl, perm) }
 
-// The flags of create.
+// The flags of create: two bits, and three modes that no bits make up.
 const (
-	flagEphemeral = 1 << iota
-	flagSequential
+	flagEphemeral     = 1
+	flagSequential    = 2
+	flagContainer     = 4
+	flagTTL           = 5
+	flagSequentialTTL = 6
 )
 
 // createMode splits the flags of a create; ok is false for a number that is none of the seven modes.
-func createMode(flags int32) (ephemeral, sequential, container, ttl, ok bool) {
+func createMode(flags int32) (ephemeral, sequential, ttl, ok bool) {
 	switch flags {
 	case 0, flagEphemeral, flagSequential, flagEphemeral | flagSequential:
-		return flags&flagEphemeral != 0, flags&flagSequential != 0, false, false, true
-	case 4:
-		return false, false, true, false, true
-	case 5, 6:
-		return false, flags == 6, false, true, true
+		return flags&flagEphemeral != 0, flags&flagSequential != 0, false, true
+	case flagContainer:
+		return false, false, false, true
+	case flagTTL, flagSequentialTTL:
+		return false, flags == flagSequentialTTL, true, true
 	}
-	return false, false, false, false, false
+	return false, false, false, false
 }
 
 // create adds a node. The order of the checks is ZooKeeper's, for it decides which of several errors a client sees.
 func (t *txn) create(r *proto.CreateRequest) (string, proto.Stat, proto.Code) {
-	ephemeral, sequential, _, ttl, ok := createMode(r.Flags)
+	ephemeral, sequential, ttl, ok := createMode(r.Flags)
 	switch {
 	case !ok:
 		return "", proto.Stat{}, proto.BadArguments
