@@ -2,6 +2,7 @@ package zkstate
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"sync"
@@ -19,9 +20,10 @@ type Config struct {
 	SessionTimeout time.Duration // zookeeper.session.timeout.ms; default 18 s. The ensemble may grant another
 	ConnectTimeout time.Duration // how long Connect waits for the first session; default SessionTimeout
 	Auth           []Auth
-	MaxInFlight    int  // zookeeper.max.in.flight.requests, for each call of Do; default 10
-	SecureACLs     bool // zookeeper.set.acl: nodes are made with Kafka's ACLs instead of open to all
-	MaxPacketBytes int  // jute.maxbuffer of the servers; default theirs, 1 MiB - 1
+	TLS            *tls.Config // zookeeper.ssl.client.enable: nil for plaintext
+	MaxInFlight    int         // zookeeper.max.in.flight.requests, for each call of Do; default 10
+	SecureACLs     bool        // zookeeper.set.acl: nodes are made with Kafka's ACLs instead of open to all
+	MaxPacketBytes int         // jute.maxbuffer of the servers; default theirs, 1 MiB - 1
 	Log            *logrus.Entry
 }
 

@@ -3,6 +3,7 @@ package zkstate
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"encoding/binary"
 	"errors"
 	"math/rand/v2"
@@ -22,13 +23,14 @@ type dialer struct {
 	ctx     context.Context
 	stop    context.CancelFunc
 	limit   time.Duration
+	tls     *tls.Config  // nil in plaintext
 	granted atomic.Int64 // nanoseconds
 }
 
 func newDialer(c *Client) *dialer {
 	ctx, cancel := context.WithCancel(context.Background())
 	limit := c.cfg.SessionTimeout / time.Duration(len(c.servers)+1)
-	return &dialer{ctx: ctx, stop: cancel, limit: max(limit, time.Second)}
+	return &dialer{ctx: ctx, stop: cancel, limit: max(limit, time.Second), tls: c.cfg.TLS}
 }
 
 // timeout is the session timeout that the last server granted.
@@ -41,7 +43,29 @@ func (d *dialer) dial(network, address string, _ time.Duration) (net.Conn, error
 	if err != nil {
 		return nil, err
 	}
+	if d.tls != nil {
+		if conn, err = encrypt(ctx, conn, d.tls, address); err != nil {
+			return nil, err
+		}
+	}
 	return &handshake{Conn: conn, buffered: bufio.NewReaderSize(conn, readBuffer), dialer: d, deadline: time.Now().Add(d.limit)}, nil
+}
+
+// encrypt speaks TLS over a connection; the certificate has to be for the host of the address, unless cfg names another.
+func encrypt(ctx context.Context, conn net.Conn, cfg *tls.Config, address string) (net.Conn, error) {
+	if cfg.ServerName == "" {
+		host, _, err := net.SplitHostPort(address)
+		if err != nil {
+			return nil, errors.Join(err, conn.Close())
+		}
+		cfg = cfg.Clone()
+		cfg.ServerName = host
+	}
+	secure := tls.Client(conn, cfg)
+	if err := secure.HandshakeContext(ctx); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return secure, nil
 }
 
 // handshake is a connection whose first packet is watched. It reads through a buffer: go-zookeeper asks the kernel twice

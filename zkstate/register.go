@@ -59,7 +59,8 @@ func (c *Client) RegisterEphemeral(ctx context.Context, path string, data []byte
 	defer deadline.Stop()
 	told := false
 	for {
-		_, err := c.One(ctx, CreateEphemeral(path, data))
+		// As Kafka does it: the node is made empty and filled in one multi, so that its data version is 1.
+		_, err := c.Multi(ctx, []Op{CreateEphemeral(path, nil), Set(path, data, 0)})
 		if err != nil && !errors.Is(err, ErrNodeExists) && !(errors.Is(err, ErrConnectionLoss) && ctx.Err() == nil) {
 			return Stat{}, err
 		}

@@ -58,6 +58,7 @@ var behaviours = []struct {
 	{"ElectionsCountUpAndTheLoserLearnsWhoWon", electionsCountUpAndTheLoserLearnsWhoWon},
 	{"H24AnElectionWhoseAnswerWasLostIsReadBack", h24AnElectionWhoseAnswerWasLostIsReadBack},
 	{"OfManyCandidatesExactlyOneWinsEachEpoch", ofManyCandidatesExactlyOneWinsEachEpoch},
+	{"ASessionMayBeEncryptedAndTheServerIsAuthenticated", aSessionMayBeEncryptedAndTheServerIsAuthenticated},
 	{"SessionsExpireAgainAndAgainUnderLoad", sessionsExpireAgainAndAgainUnderLoad},
 	{"ABatchThatIsRefusedIsTriedOneByOne", aBatchThatIsRefusedIsTriedOneByOne},
 	{"H23ADeposedControllerCanChangeNothing", h23ADeposedControllerCanChangeNothing},
