@@ -50,6 +50,7 @@ func (d *Dispatcher) produce(c *call, req *kmsg.ProduceRequest) {
 		return
 	}
 	d.deps.Replicas.Produce(&op.request, op.done)
+	c.FreeFrame() // the records are in the log; what may still wait is followers
 }
 
 // produceCall is a produce request on its way.

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -74,7 +73,7 @@ func (d *Dispatcher) fetch(c *call, req *kmsg.FetchRequest) {
 		Partitions:    op.turn.asks[:readable],
 	}
 	if req.Rack != "" && c.Conn.Remote != nil { // it is for the choice of a replica near the rack
-		op.request.ClientID, op.request.ClientAddr = strings.Clone(c.clientID()), c.Conn.Remote.String()
+		op.request.ClientID, op.request.ClientAddr = c.clientID(), c.Conn.Remote.String()
 	}
 	d.deps.Replicas.Fetch(&op.request, op.done)
 }

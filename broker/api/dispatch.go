@@ -120,7 +120,7 @@ type call struct {
 	header wire.Header
 }
 
-// clientID is the client id, empty for null. It aliases the frame.
+// clientID is the client id, empty for null.
 func (c *call) clientID() string {
 	if c.header.ClientID == nil {
 		return ""
@@ -132,6 +132,10 @@ func (c *call) clientID() string {
 func (c *call) answer(resp kmsg.Response) { c.Reply(wire.Encode(c.header, resp)) }
 
 type handler func(*Dispatcher, *call, kmsg.Request)
+
+// produceKey is the API whose requests carry what is not copied out of them:
+// records. It gives its frame back when they are in the log.
+const produceKey = 0
 
 // handlers by API key. Which versions reach them stands in wire.APIs; a test
 // holds the two tables together.
@@ -193,6 +197,9 @@ func (d *Dispatcher) Handle(r *wire.Request) {
 	if err != nil {
 		r.Close(err)
 		return
+	}
+	if h.Key != produceKey {
+		r.FreeFrame() // all but records was copied
 	}
 	handlers[h.Key](d, c, req)
 }

@@ -137,3 +137,40 @@ func TestABrokerEpochNotYetLearnedIsObeyed(t *testing.T) {
 	update.BrokerEpoch = int64(w.epoch) + 5
 	require.Zero(t, w.ask(update).(*kmsg.UpdateMetadataResponse).ErrorCode)
 }
+
+// frameWatch sees when a frame is given back.
+type frameWatch struct {
+	freed, answered chan struct{}
+}
+
+func (f *frameWatch) Freed(*wire.Request) {
+	select {
+	case <-f.freed:
+	default:
+		close(f.freed)
+	}
+}
+
+func (f *frameWatch) Answered(_ *wire.Request, answer wire.Response, _ error) {
+	answer.Sent()
+	close(f.answered)
+}
+
+func TestRequestsThatWaitHoldNoFrame(t *testing.T) {
+	cluster := readCluster(t)
+	w := newWorld(t, 1, cluster)
+	fetch := fetchAsk{epoch: -1, replica: -1, minBytes: 1, topics: []fetchAskTopic{part0(cluster, "fresh", 0)}}.request(12)
+	fetch.MaxWaitMillis = 60_000
+	produce := produceOne(-1, "two", 0, oneBatch(t, "v")) // broker 2 never fetches
+	produce.TimeoutMillis = 60_000
+	for _, req := range []kmsg.Request{fetch, produce} {
+		watch := &frameWatch{freed: make(chan struct{}), answered: make(chan struct{})}
+		w.d.Handle(wire.NewRequest(w.conns["PLAINTEXT"], frame(req), time.Now(), watch))
+		<-watch.freed
+		select {
+		case <-watch.answered:
+			t.Fatal("did not wait")
+		default:
+		}
+	}
+}

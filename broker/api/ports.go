@@ -14,6 +14,8 @@ import (
 // Replicas is what this package asks of the partitions that live here;
 // *partition.Manager is one.
 type Replicas interface {
+	// Produce does not touch the records any more when it has returned, even if
+	// done is called later.
 	Produce(req *partition.ProduceRequest, done func([]partition.ProduceResult))
 	Fetch(req *partition.FetchRequest, done func([]partition.FetchResult))
 	ListOffset(topic string, partition int32, timestamp int64, readCommitted bool, replicaID, currentLeaderEpoch int32, version int16) (ts, offset int64, leaderEpoch int32, err error)
