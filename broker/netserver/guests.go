@@ -24,6 +24,20 @@ type guests struct {
 	stopped bool
 }
 
+// connectionLimit is the limit on connections in force. Whatever is configured, a quarter of the descriptors that
+// the process may have is not for connections: a flood of them must not keep a log from opening its next segment,
+// which would take the whole directory out of service. 0 means no limit, and for descriptors that it is not known.
+func connectionLimit(configured, descriptors int) int {
+	if descriptors <= 0 {
+		return configured
+	}
+	most := descriptors - descriptors/4
+	if configured <= 0 {
+		return most
+	}
+	return min(configured, most)
+}
+
 func newGuests(limit, limitPerIP int) *guests {
 	g := &guests{limit: limit, limitPerIP: limitPerIP, perIP: make(map[netip.Addr]int)}
 	g.change.L = &g.mu

@@ -125,6 +125,15 @@ func TestConnectionsOverTheTotalWait(t *testing.T) {
 	require.Equal(t, "3", string(third.receive()))
 }
 
+func TestConnectionsLeaveDescriptorsToTheLogs(t *testing.T) {
+	require.Equal(t, 750, connectionLimit(0, 1000))
+	require.Equal(t, 750, connectionLimit(800, 1000))
+	require.Equal(t, 20, connectionLimit(20, 1000))
+	require.Equal(t, 20, connectionLimit(20, 0))
+	require.Zero(t, connectionLimit(0, 0))
+	require.Positive(t, start(t, testConfig(), handler{}).guests.limit)
+}
+
 func TestConnectionsOverTheLimitOfAnAddressAreRefused(t *testing.T) {
 	cfg := testConfig()
 	cfg.MaxConnectionsPerIP = 1

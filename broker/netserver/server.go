@@ -27,7 +27,7 @@ type Config struct {
 	Listeners           []Listener
 	MaxRequestBytes     int32         // largest frame [socket.request.max.bytes]
 	QueuedMaxBytes      int64         // bytes of requests being read or handled; 0: no limit [queued.max.request.bytes]
-	MaxConnections      int           // 0: no limit [max.connections]
+	MaxConnections      int           // 0: as many as descriptors allow, logs considered [max.connections]
 	MaxConnectionsPerIP int           // 0: no limit [max.connections.per.ip]
 	IdleTimeout         time.Duration // 0: never [connections.max.idle.ms]
 	// SendBuffer is that of the socket; -1 or 0: the system's choice [socket.send.buffer.bytes]. Kafka's 100 KiB sends
@@ -75,7 +75,7 @@ func Listen(cfg Config) (*Server, error) {
 	s := &Server{
 		cfg:     cfg,
 		memory:  newBudget(cfg.QueuedMaxBytes),
-		guests:  newGuests(cfg.MaxConnections, cfg.MaxConnectionsPerIP),
+		guests:  newGuests(connectionLimit(cfg.MaxConnections, descriptorLimit()), cfg.MaxConnectionsPerIP),
 		stopped: make(chan struct{}),
 	}
 	s.conns.open = make(map[*conn]struct{})

@@ -65,3 +65,12 @@ func setBacklog(socket net.Listener, backlog int) error {
 	err = raw.Control(func(fd uintptr) { failure = unix.Listen(int(fd), backlog) })
 	return errors.Join(err, os.NewSyscallError("listen", failure))
 }
+
+// descriptorLimit is how many descriptors this process may have open, 0 when the system does not say.
+func descriptorLimit() int {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		return 0
+	}
+	return int(min(limit.Cur, 1<<30))
+}

@@ -10,3 +10,5 @@ import (
 func socketOptions(int) func(network, address string, raw syscall.RawConn) error { return nil }
 
 func setBacklog(net.Listener, int) error { return nil }
+
+func descriptorLimit() int { return 0 }

@@ -104,6 +104,24 @@ func bombStarts(key, version int16) [][]byte {
 	return starts
 }
 
+// The bound on what decoding allocates is only worth what the estimate is.
+func TestDecodingAllocatesNoMoreThanWasEstimated(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(6, 1))
+	for key, layout := range parsedLayouts {
+		for version := range kmsg.RequestForKey(key).MaxVersion() + 1 {
+			req := bigRequest(rnd, key, version, 30)
+			body := req.AppendTo(nil)
+			in := inspection{version: version, flexible: req.IsFlexible(), src: body}
+			require.NoError(t, in.all(layout))
+			into := kmsg.RequestForKey(key)
+			into.SetVersion(version)
+			took := allocated(func() { _ = into.ReadFrom(body) })
+			// The allocator rounds up by an eighth; what it keeps of its own is in the constant.
+			require.LessOrEqual(t, took, int64(in.cost+in.cost/8+8<<10), "%s version %d, %d bytes", kmsg.NameForKey(key), version, len(body))
+		}
+	}
+}
+
 func allocated(f func()) int64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -7,8 +7,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// fill puts random content into every field of a message.
-func fill(rnd *rand.Rand, v reflect.Value) {
+// fill puts random content into every field of a message; arrays have fewer than most elements.
+func fill(rnd *rand.Rand, most int, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Bool:
 		v.SetBool(rnd.IntN(2) == 0)
@@ -26,27 +26,27 @@ func fill(rnd *rand.Rand, v reflect.Value) {
 			return
 		}
 		v.Set(reflect.New(v.Type().Elem()))
-		fill(rnd, v.Elem())
+		fill(rnd, most, v.Elem())
 	case reflect.Array:
 		for i := range v.Len() {
-			fill(rnd, v.Index(i))
+			fill(rnd, most, v.Index(i))
 		}
 	case reflect.Slice:
 		if v.Type().Elem().Kind() == reflect.Uint8 {
 			v.SetBytes(randomBytes(rnd, 200))
 			return
 		}
-		n := rnd.IntN(4)
+		n := rnd.IntN(most)
 		v.Set(reflect.MakeSlice(v.Type(), n, n))
 		for i := range n {
-			fill(rnd, v.Index(i))
+			fill(rnd, most, v.Index(i))
 		}
 	case reflect.Struct:
-		fillStruct(rnd, v)
+		fillStruct(rnd, most, v)
 	}
 }
 
-func fillStruct(rnd *rand.Rand, v reflect.Value) {
+func fillStruct(rnd *rand.Rand, most int, v reflect.Value) {
 	if tags, ok := v.Addr().Interface().(*kmsg.Tags); ok {
 		for range rnd.IntN(8) / 5 {
 			tags.Set(1000+rnd.Uint32N(1000), randomBytes(rnd, 10))
@@ -55,7 +55,7 @@ func fillStruct(rnd *rand.Rand, v reflect.Value) {
 	}
 	for i := range v.NumField() {
 		if v.Type().Field(i).Name != "Version" {
-			fill(rnd, v.Field(i))
+			fill(rnd, most, v.Field(i))
 		}
 	}
 }
@@ -70,8 +70,13 @@ func randomBytes(rnd *rand.Rand, most int) []byte {
 
 // randomRequest makes a request of a version with random content.
 func randomRequest(rnd *rand.Rand, key, version int16) kmsg.Request {
+	return bigRequest(rnd, key, version, 4)
+}
+
+// bigRequest is randomRequest with longer arrays.
+func bigRequest(rnd *rand.Rand, key, version int16, most int) kmsg.Request {
 	req := kmsg.RequestForKey(key)
-	fill(rnd, reflect.ValueOf(req).Elem())
+	fill(rnd, most, reflect.ValueOf(req).Elem())
 	req.SetVersion(version)
 	return req
 }
