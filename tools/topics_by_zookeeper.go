@@ -42,8 +42,9 @@ func openTopicsByZooKeeper(f face, servers string) (topicService, error) {
 	}
 	quiet := logrus.New()
 	quiet.SetOutput(io.Discard)
-	// What a topic may be and how its replicas are laid out is decided where the brokers decide it; a tool has no broker's defaults, and asks for numbers instead.
-	adm := admin.New(admin.Config{BrokerID: -1, DefaultPartitions: 1, DefaultReplicationFactor: 1, TopicIDs: true, DeleteTopics: true, Table: admin.NewConfigTable(defaults), Intn: rand.IntN, Log: logrus.NewEntry(quiet)}, zk)
+	// What a topic may be and how its replicas are laid out is decided where the brokers decide it; a tool has no broker's defaults, and asks for numbers instead. It gives no topic id:
+	// the controller does, where the protocol between brokers has ids.
+	adm := admin.New(admin.Config{BrokerID: -1, DefaultPartitions: 1, DefaultReplicationFactor: 1, DeleteTopics: true, Table: admin.NewConfigTable(defaults), Intn: rand.IntN, Log: logrus.NewEntry(quiet)}, zk)
 	return &topicsByZooKeeper{f, zk, adm}, nil
 }
 
@@ -68,7 +69,27 @@ func (s *topicsByZooKeeper) create(a topicAsked) error {
 		value = strings.TrimSpace(value)
 		spec.Configs = append(spec.Configs, admin.ConfigEntry{Name: strings.TrimSpace(name), Value: &value})
 	}
+	if reason := illegalName(a.topic); reason != "" {
+		return &badArgument{reason}
+	}
 	return s.admin.CreateTopics(context.Background(), []admin.TopicSpec{spec}, false)[0].Err
+}
+
+const longestName = 249
+
+// illegalName says why a topic may not have this name, in the words of the releases that had this door.
+func illegalName(name string) string {
+	switch {
+	case name == "":
+		return "Topic name is illegal, it can't be empty"
+	case name == "." || name == "..":
+		return `Topic name cannot be "." or ".."`
+	case len(name) > longestName:
+		return fmt.Sprintf("Topic name is illegal, it can't be longer than %d characters, topic name: %s", longestName, name)
+	case strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") != "":
+		return fmt.Sprintf(`Topic name "%s" is illegal, it contains a character other than ASCII alphanumerics, '.', '_' and '-'`, name)
+	}
+	return ""
 }
 
 func (s *topicsByZooKeeper) alter(a topicAsked, names []string) error {

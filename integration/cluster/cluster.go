@@ -112,6 +112,12 @@ type Cluster struct {
 // ends of their logs are printed when it failed.
 func Start(t testing.TB, zookeeper string, n int, settings map[string]string) *Cluster {
 	t.Helper()
+	return StartEach(t, zookeeper, n, settings, func(int) map[string]string { return nil })
+}
+
+// StartEach is Start with settings of each broker's own, by its id.
+func StartEach(t testing.TB, zookeeper string, n int, settings map[string]string, own func(id int) map[string]string) *Cluster {
+	t.Helper()
 	c := &Cluster{ZooKeeper: zookeeper}
 	for id := 1; id <= n; id++ {
 		dir := t.TempDir()
@@ -120,8 +126,10 @@ func Start(t testing.TB, zookeeper string, n int, settings map[string]string) *C
 			"broker.id": strconv.Itoa(id), "listeners": "PLAINTEXT://" + b.Addr, "log.dirs": b.Dir, "zookeeper.connect": zookeeper,
 			"zookeeper.session.timeout.ms": "6000", "default.replication.factor": strconv.Itoa(min(n, 3)), "offsets.topic.replication.factor": strconv.Itoa(min(n, 3)),
 		}
-		for name, value := range settings {
-			b.settings[name] = value
+		for _, more := range []map[string]string{settings, own(id)} {
+			for name, value := range more {
+				b.settings[name] = value
+			}
 		}
 		c.Brokers = append(c.Brokers, b)
 		b.Start(t)

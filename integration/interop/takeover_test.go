@@ -67,13 +67,19 @@ func TestABrokerChangesHandsWithItsDataDirectory(t *testing.T) {
 
 func waitUnregistered(t *testing.T, zookeeper string, id int) {
 	t.Helper()
-	quiet := logrus.New()
-	quiet.SetOutput(io.Discard)
-	zk, err := zkstate.Connect(zkstate.Config{Servers: zookeeper, SessionTimeout: 10 * time.Second, Log: logrus.NewEntry(quiet)})
-	require.NoError(t, err)
+	zk := connect(t, zookeeper)
 	defer zk.Close()
 	require.Eventually(t, func() bool {
 		_, err := zk.One(context.Background(), zkstate.Exists(zkstate.BrokerIDPath(int32(id))))
 		return errors.Is(err, zkstate.ErrNoNode)
 	}, 30*time.Second, 50*time.Millisecond)
+}
+
+func connect(t *testing.T, zookeeper string) *zkstate.Client {
+	t.Helper()
+	quiet := logrus.New()
+	quiet.SetOutput(io.Discard)
+	zk, err := zkstate.Connect(zkstate.Config{Servers: zookeeper, SessionTimeout: 10 * time.Second, Log: logrus.NewEntry(quiet)})
+	require.NoError(t, err)
+	return zk
 }
