@@ -21,6 +21,8 @@
 //
 // # Goroutines
 //
-// One loop per Client (shell.run) owns the session core and the current connection; go-zookeeper keeps three per
-// connection; Do starts at most Config.MaxInFlight for the length of the call; each subscription has one. Close ends all.
+// One loop per Client (Client.run) owns the session core. Each generation has one that keeps its connection and waits for
+// its end (generation.serve) beside the three of go-zookeeper, and one for as long as credentials are presented. Do and
+// Multi start at most Config.MaxInFlight, which end with their answers: a call whose context ends may leave them behind
+// for up to a session timeout. Each subscription has one. Close ends all and waits for them.
 package zkstate
