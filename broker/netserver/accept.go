@@ -4,6 +4,8 @@ import (
 	"errors"
 	"net"
 	"time"
+
+	"github.com/sirupsen/logrus"
 )
 
 const (
@@ -39,6 +41,12 @@ func (s *Server) acceptLoop(b bound) {
 // welcome starts a connection on an accepted socket, or closes it when it may not come in.
 func (s *Server) welcome(b bound, socket net.Conn) {
 	from := addressOf(socket)
+	if s.guests.full() {
+		if allowed, _ := s.complaints.allow(time.Now()); allowed {
+			s.cfg.Log.WithFields(logrus.Fields{"listener": b.Name, "limit": s.guests.limit}).
+				Warn("No more connections are taken until others are closed: raise max.connections or the limit of open files")
+		}
+	}
 	if err := s.guests.enter(from); err != nil {
 		s.cfg.Log.WithField("client", socket.RemoteAddr().String()).WithError(err).Debug("Connection refused")
 		_ = socket.Close()

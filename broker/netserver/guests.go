@@ -62,6 +62,13 @@ func (g *guests) enter(from netip.Addr) error {
 	return nil
 }
 
+// full tells whether the next one has to wait.
+func (g *guests) full() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.limit > 0 && g.inside >= g.limit
+}
+
 // leave counts a connection out.
 func (g *guests) leave(from netip.Addr) {
 	g.mu.Lock()
