@@ -262,6 +262,15 @@ func TestH17_RebootedFollowersOldOffsetIsForgotten(t *testing.T) {
 	require.Equal(t, []int32{1, 2}, ids(s.change))
 }
 
+func TestH17_WhatARebootedFollowerHeldCommitsNothing(t *testing.T) {
+	w := leading(t, []int32{1, 2, 3}, 0, 0)
+	w.append(10)
+	w.fetch(2, 10)
+	w.c.setBrokers(map[int32]BrokerInfo{1: {Epoch: 10}, 2: {Epoch: 21}, 3: {Epoch: 30}})
+	require.False(t, w.fetch(3, 10).highWatermark, "2 may have lost what it had")
+	require.True(t, w.fetch(2, 10).highWatermark, "and has it still")
+}
+
 func TestH17_RebootIsSeenFromTheFetchToo(t *testing.T) {
 	w := leading(t, []int32{1, 2}, 100, 60)
 	w.c.fetched(w.now, 2, at(100), 0, 20, at(w.end), w.min)

@@ -31,12 +31,14 @@ func TestFetchWaitsForMinBytes(t *testing.T) {
 	w := newWorld(t)
 	w.lead([]int32{1}, []int32{1})
 	one := batch(1, 100)
-	wait := w.fetch(func(r *FetchRequest) { r.MinBytes, r.MaxWait = int32(2*len(one)), time.Minute })
+	wait := w.fetch(func(r *FetchRequest) { r.MinBytes, r.MaxWait = int32(3*len(one)), time.Minute })
 	require.NoError(t, w.produced(1, one).Err)
 	require.Empty(t, wait)
 	require.NoError(t, w.produced(1, batch(1, 100)).Err)
+	require.Empty(t, wait, "bytes are counted once, however often one looks")
+	require.NoError(t, w.produced(1, batch(1, 100)).Err)
 	r := <-wait
-	require.EqualValues(t, 2*len(one), r[0].Records.Length)
+	require.EqualValues(t, 3*len(one), r[0].Records.Length)
 	r[0].Records.Release()
 }
 

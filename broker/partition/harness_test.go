@@ -1,6 +1,7 @@
 package partition
 
 import (
+	"errors"
 	"io"
 	"sync"
 	"testing"
@@ -48,15 +49,17 @@ func (f *noFetchers) Remove(tps []commitlog.TopicPartition) {
 type agreeing struct {
 	mu   sync.Mutex
 	asks []ISRChange
-	mute bool // does not answer
+	lose int // answers that get lost
 }
 
 func (a *agreeing) ChangeISR(req ISRChange, done func(ISRChanged, error)) {
 	a.mu.Lock()
 	a.asks = append(a.asks, req)
-	mute := a.mute
+	a.lose--
+	lost := a.lose >= 0
 	a.mu.Unlock()
-	if mute {
+	if lost {
+		done(ISRChanged{PartitionEpoch: None, LeaderEpoch: None}, errors.New("connection lost"))
 		return
 	}
 	done(ISRChanged{LeaderID: req.LeaderID, LeaderEpoch: req.LeaderEpoch, ISR: ids(&req), PartitionEpoch: req.PartitionEpoch + 1}, nil)

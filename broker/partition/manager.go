@@ -51,6 +51,11 @@ type Manager struct {
 		isrExpanded, isrShrunk, isrFailed atomic.Int64
 	}
 
+	retries struct {
+		sync.Mutex
+		due map[*Partition]bool // with an ISR change that is to be sent again
+	}
+
 	failed struct {
 		sync.Mutex
 		dirs []string
@@ -62,14 +67,15 @@ type Manager struct {
 }
 
 // NewManager returns a Manager without replicas; they come with the first orders
-// of a controller. Logs that are there already get their high watermark from the
-// checkpoint now, so that it is kept even if no order ever names a leader for
-// them (KAFKA-1647, H34).
+// of a controller. Logs that are there already have the high watermark of their
+// checkpoint, and keep it even if no order ever names a leader for them
+// (KAFKA-1647, H34).
 func NewManager(cfg Config, logs *commitlog.Manager, isr ISRChanger, fetchers Fetchers) *Manager {
 	if cfg.MaxWaiting == 0 {
 		cfg.MaxWaiting = defaultMaxWaiting
 	}
 	m := &Manager{cfg: cfg, logs: logs, isr: isr, fetchers: fetchers, stop: make(chan struct{}), stopped: make(chan struct{})}
+	m.retries.due = map[*Partition]bool{}
 	m.failed.tell = make(chan struct{}, 1)
 	m.brokerEpoch.Store(None)
 	m.mu.partitions = map[commitlog.TopicPartition]*Partition{}
@@ -77,9 +83,6 @@ func NewManager(cfg Config, logs *commitlog.Manager, isr ISRChanger, fetchers Fe
 	m.waiting.produces = purgatory.New(cfg.MaxWaiting)
 	m.waiting.fetches = purgatory.New(cfg.MaxWaiting)
 	m.waiting.deletes = purgatory.New(cfg.MaxWaiting)
-	for _, log := range logs.All() {
-		log.SetHighWatermark(logs.HighWatermarkCheckpoint(log.TP()))
-	}
 	go m.housekeep()
 	return m
 }
@@ -115,18 +118,37 @@ func (m *Manager) housekeep() {
 		case <-m.stop:
 			return
 		case <-shrink.C:
-			m.tick(true)
+			m.shrinkISRs()
 		case <-retry.C:
-			m.tick(false)
+			m.retryISRs()
 		case <-m.failed.tell:
 			m.offlineFailedDirs()
 		}
 	}
 }
 
-func (m *Manager) tick(shrink bool) {
+func (m *Manager) shrinkISRs() {
 	for _, p := range m.All() {
-		p.tick(shrink)
+		p.shrinkISR()
+	}
+}
+
+// retryLater notes that a change of p's ISR is to be sent again.
+func (m *Manager) retryLater(p *Partition) {
+	m.retries.Lock()
+	m.retries.due[p] = true
+	m.retries.Unlock()
+}
+
+func (m *Manager) retryISRs() {
+	m.retries.Lock()
+	due := m.retries.due
+	if len(due) > 0 {
+		m.retries.due = map[*Partition]bool{}
+	}
+	m.retries.Unlock()
+	for p := range due {
+		p.retryISR()
 	}
 }
 

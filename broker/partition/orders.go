@@ -51,13 +51,24 @@ func (m *Manager) ApplyLeaderAndISR(req LeaderAndISR) (all error, each []Partiti
 
 	each = make([]PartitionError, len(req.Partitions))
 	brokers := m.aliveBrokers()
+	endpoint := func(id int32) (Endpoint, bool) {
+		if b, ok := brokers[id]; ok {
+			return b.Endpoint, true
+		}
+		e, ok := req.LiveLeaders[id]
+		return e, ok
+	}
 	var leaders, followers []transition
+	var renamed []FetchFrom
 	for i := range req.Partitions {
 		o := &req.Partitions[i]
 		each[i] = PartitionError{TP: commitlog.TopicPartition{Topic: o.Topic, Partition: o.Partition}, TopicID: o.TopicID}
 		p, err := m.classify(o, each[i].TP)
 		if p == nil {
 			each[i].Err = err
+			if err == nil {
+				renamed = append(renamed, m.knownByID(o, each[i].TP, endpoint)...)
+			}
 			continue
 		}
 		if o.Leader == m.cfg.BrokerID {
@@ -67,13 +78,10 @@ func (m *Manager) ApplyLeaderAndISR(req LeaderAndISR) (all error, each []Partiti
 		}
 	}
 	m.makeLeaders(leaders)
-	m.makeFollowers(followers, func(id int32) (Endpoint, bool) {
-		if b, ok := brokers[id]; ok {
-			return b.Endpoint, true
-		}
-		e, ok := req.LiveLeaders[id]
-		return e, ok
-	})
+	m.makeFollowers(followers, endpoint)
+	if len(renamed) > 0 {
+		m.fetchers.Add(renamed)
+	}
 	m.tellRoles(leaders, followers)
 	return nil, each
 }
@@ -137,6 +145,17 @@ func (m *Manager) classify(o *LeaderAndISRPartition, tp commitlog.TopicPartition
 		}
 	}
 	return nil, kerr.StaleControllerEpoch
+}
+
+// knownByID tells the fetcher of a partition that its topic has an id now.
+func (m *Manager) knownByID(o *LeaderAndISRPartition, tp commitlog.TopicPartition, endpoint func(int32) (Endpoint, bool)) []FetchFrom {
+	leader, alive := endpoint(o.Leader)
+	p := m.lookup(tp)
+	if p == nil || !alive || o.Leader == m.cfg.BrokerID || m.orders.closed {
+		return nil
+	}
+	leader.ID = o.Leader
+	return []FetchFrom{{Partition: p, TopicID: o.TopicID, Leader: leader, LeaderEpoch: o.LeaderEpoch}}
 }
 
 func (p *Partition) controllerEpoch() int32 {

@@ -215,6 +215,28 @@ func TestTopicIDIsTakenWithoutANewEpoch(t *testing.T) {
 	require.ErrorIs(t, w.apply(o)[0].Err, kerr.StaleControllerEpoch)
 }
 
+func TestFetcherLearnsTheTopicID(t *testing.T) {
+	w := newWorld(t)
+	o := w.order(2, []int32{1, 2}, []int32{1, 2})
+	o.TopicID = commitlog.TopicID{}
+	require.NoError(t, w.apply(o)[0].Err)
+	o.TopicID = commitlog.TopicID{4}
+	require.NoError(t, w.apply(o)[0].Err)
+	require.Equal(t, commitlog.TopicID{4}, w.fetchers.added[1].TopicID)
+	require.Equal(t, w.fetchers.added[0].LeaderEpoch, w.fetchers.added[1].LeaderEpoch)
+}
+
+func TestUncertainISRChangeIsSentAgain(t *testing.T) {
+	w := newWorld(t)
+	w.isr.lose = 2
+	w.lead([]int32{1, 2}, []int32{1})
+	w.follower(2, 0)
+	require.Eventually(t, func() bool { return len(w.m.Partition("a", 0).Status().ISR) == 2 }, 5*time.Second, time.Millisecond)
+	w.isr.mu.Lock()
+	defer w.isr.mu.Unlock()
+	require.Len(t, w.isr.asks, 3)
+}
+
 func TestH45_FailedDirectoryTakesItsReplicasOffline(t *testing.T) {
 	w := newWorld(t)
 	w.lead([]int32{1, 2}, []int32{1, 2})

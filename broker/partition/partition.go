@@ -234,6 +234,9 @@ func (p *Partition) changed(serial int64, got ISRChanged, err error) {
 	p.state.Unlock()
 	p.role.RUnlock()
 
+	if retry {
+		p.m.retryLater(p)
+	}
 	entry := p.m.cfg.Log.WithField("partition", p.tp.String())
 	switch {
 	case err != nil:
@@ -252,21 +255,33 @@ func (p *Partition) changed(serial int64, got ISRChanged, err error) {
 	p.finish(s, broken)
 }
 
-// tick looks after the ISR: who lags leaves, and a change whose answer was
-// uncertain is repeated.
-func (p *Partition) tick(shrink bool) {
+// shrinkISR asks for who lags to leave.
+func (p *Partition) shrinkISR() {
+	p.asLeader(func(log *commitlog.Log) *ISRChange { return p.state.maybeShrink(p.m.cfg.Now(), log.EndOffset()) })
+}
+
+// retryISR sends a change again whose answer was uncertain, when it is time.
+func (p *Partition) retryISR() {
+	p.asLeader(func(*commitlog.Log) *ISRChange {
+		change := p.state.due(p.m.cfg.Now())
+		if change == nil && p.state.inFlight != nil {
+			p.m.retryLater(p)
+		}
+		return change
+	})
+}
+
+// asLeader runs decide under the locks if this replica leads, and sends what it
+// returns.
+func (p *Partition) asLeader(decide func(*commitlog.Log) *ISRChange) {
 	p.role.RLock()
 	log := p.role.log
 	if log == nil || p.role.dead != nil || p.state.role != roleLeader {
 		p.role.RUnlock()
 		return
 	}
-	now := p.m.cfg.Now()
 	p.state.Lock()
-	change := p.state.due(now)
-	if change == nil && shrink {
-		change = p.state.maybeShrink(now, log.EndOffset())
-	}
+	change := decide(log)
 	p.state.Unlock()
 	p.role.RUnlock()
 	p.finish(step{change: change}, nil)

@@ -88,7 +88,7 @@ func TestH14_ISRShrinksBetweenAppendAndAnswer(t *testing.T) {
 	p.state.Lock()
 	p.state.remotes[0].caughtUp = time.Now().Add(-2 * time.Hour)
 	p.state.Unlock()
-	w.m.tick(true)
+	w.m.shrinkISRs()
 	require.Equal(t, []int32{1}, p.Status().ISR)
 	require.Empty(t, wait, "never a success; the high watermark does not move below the minimum")
 	w.config.MinInsync = 1
