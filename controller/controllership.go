@@ -47,7 +47,7 @@ func (c *Core) standForElection() error {
 		case owner.exists && owner.broker == c.cfg.BrokerID && slices.Contains(c.former, owner.session):
 			// A session of this process that ended: ZooKeeper has not noticed yet. Nobody else may use the name.
 			c.leaveIfActive()
-			if _, err := c.batch(ZKBatch{Ops: []zkstate.Op{zkstate.Delete(zkstate.ControllerPath, zkstate.AnyVersion)}, Fence: unfenced}); err != nil {
+			if err := c.removeOwner(owner); err != nil {
 				return err
 			}
 		case owner.exists:
@@ -165,7 +165,8 @@ func (c *Core) takeOver(mine owner) (bool, error) {
 		return false, read[0].Err
 	}
 	if read[0].Stat.Mzxid != mine.czxid {
-		return false, c.removeIfMismatched(mine)
+		// Or the epoch was changed without an election, and nobody can be controller while this /controller stands.
+		return false, c.removeOwner(mine)
 	}
 	epoch, err := zkstate.DecodeControllerEpoch(read[0].Data)
 	if err != nil {
@@ -181,16 +182,23 @@ func (c *Core) takeOver(mine owner) (bool, error) {
 	return true, fmt.Errorf("%w: failover: %w", errIllegalState, err)
 }
 
-// removeIfMismatched gives up a /controller of this session whose epoch was changed by somebody else without an
-// election: nobody could be controller while it stands.
-func (c *Core) removeIfMismatched(mine owner) error {
-	now, err := c.readOwner()
-	if err != nil || now != mine {
+// removeOwner removes a /controller that is left over from this process, and only that one: the epoch is read before
+// the owner is looked at again, and an election in between would change it and make the removal fail.
+func (c *Core) removeOwner(gone owner) error {
+	read, err := c.read(zkstate.Get(zkstate.ControllerEpochPath))
+	if err != nil || read[0].Err != nil {
 		return err
 	}
-	c.logf(LogWarn, "%s was changed without an election; standing again", zkstate.ControllerEpochPath)
-	_, err = c.batch(ZKBatch{Ops: []zkstate.Op{zkstate.Delete(zkstate.ControllerPath, zkstate.AnyVersion)}, Fence: unfenced})
-	return err
+	if now, err := c.readOwner(); err != nil || now != gone {
+		return err
+	}
+	c.logf(LogWarn, "removing %s, which is left over from this broker", zkstate.ControllerPath)
+	_, err = c.batch(ZKBatch{Multi: true, Fence: read[0].Stat.Version,
+		Ops: []zkstate.Op{zkstate.Delete(zkstate.ControllerPath, zkstate.AnyVersion)}})
+	if errors.Is(err, errAbandoned) || errors.Is(err, errSessionGone) {
+		return err
+	}
+	return nil
 }
 
 // giveUp ends the controllership from this side: another broker, or this one after a pause, begins from what ZooKeeper

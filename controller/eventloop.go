@@ -59,7 +59,9 @@ type Core struct {
 	cluster *cluster // nil unless this broker is the controller
 	outbox  outbox
 
-	queue   []Event
+	queue []Event
+	// waiting are the hints in the queue.
+	waiting map[Event]bool
 	open    map[uint64]kmsg.Request
 	running *procedure
 	tag     uint64
@@ -93,7 +95,7 @@ func (look) event()     {}
 
 // NewCore makes a core that does nothing before its first SessionReady.
 func NewCore(cfg CoreConfig) *Core {
-	return &Core{cfg: cfg, open: map[uint64]kmsg.Request{}, status: StatusChanged{ControllerID: -1}}
+	return &Core{cfg: cfg, open: map[uint64]kmsg.Request{}, waiting: map[Event]bool{}, status: StatusChanged{ControllerID: -1}}
 }
 
 // Step takes one event at the given time and returns what is to be done about it, in order.
@@ -113,9 +115,7 @@ func (c *Core) Step(now time.Time, ev Event) []Effect {
 		c.enqueue(ev)
 	}
 	for c.running == nil && len(c.queue) > 0 {
-		next := c.queue[0]
-		c.queue = c.queue[1:]
-		c.start(next)
+		c.start(c.dequeue())
 	}
 	out := c.out
 	c.out = nil
@@ -140,13 +140,27 @@ func (c *Core) enqueue(ev Event) {
 	case Requested:
 		c.open[ev.ID] = ev.Request
 	case NodeChanged, TimerFired, look, stand:
-		for _, queued := range c.queue {
-			if queued == Event(ev) {
-				return
-			}
+		if c.waiting[ev] {
+			return
 		}
+		c.waiting[ev] = true
 	}
 	c.queue = append(c.queue, ev)
+}
+
+func (c *Core) dequeue() Event {
+	ev := c.queue[0]
+	c.queue = c.queue[1:]
+	switch ev.(type) {
+	case NodeChanged, TimerFired, look, stand:
+		delete(c.waiting, ev)
+	}
+	return ev
+}
+
+func (c *Core) dropQueue() {
+	c.queue = nil
+	clear(c.waiting)
 }
 
 func (c *Core) start(ev Event) {
@@ -183,7 +197,7 @@ func (c *Core) settle(p *procedure) {
 	case errors.Is(err, zkstate.ErrFenced):
 		c.logf(LogWarn, "another controller has taken over (epoch of this one: %d)", c.epoch())
 		c.leave()
-		c.queue = nil
+		c.dropQueue()
 		c.enqueue(stand{})
 	case errors.Is(err, errIllegalState):
 		c.logf(LogError, "giving up the controllership while handling %T: %v", p.event, err)
@@ -217,7 +231,7 @@ func (c *Core) loseSession() {
 	}
 	c.session = 0
 	c.holdOff = false
-	c.queue = nil
+	c.dropQueue()
 	c.leave()
 	c.setStatus(StatusChanged{ControllerID: -1})
 }

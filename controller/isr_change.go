@@ -119,9 +119,11 @@ func (c *Core) alterPartition(id uint64, req *kmsg.AlterPartitionRequest) error 
 	if err := c.refreshStates(stale); err != nil {
 		return err
 	}
-	var told []TopicPartition
+	told := stale
 	for _, w := range wishes {
-		told = append(told, w.tp)
+		if verdicts[w.tp].err == nil {
+			told = append(told, w.tp)
+		}
 	}
 	if len(told) > 0 {
 		c.tellEverybody(told...)

@@ -125,6 +125,13 @@ func (c *Core) takeUpReassignment(tp TopicPartition, to assignment) error {
 			}
 		}
 		if len(unneeded) > 0 {
+			// Leaving the ISR raises the leader epoch. Who is not in it would get an order of the epoch it knows, and brokers
+			// before 3.5 take that for a stale one and keep the replica.
+			if len(without(unneeded, p.leadership.isr)) == len(unneeded) {
+				if err := c.openEpoch(tp, to); err != nil {
+					return err
+				}
+			}
 			if err := c.dropReplicas(tp, unneeded); err != nil {
 				return err
 			}

@@ -61,6 +61,7 @@ type Controller struct {
 	callbacks map[uint64]func(kmsg.Response)
 	busySince time.Time
 	busy      time.Duration
+	changed   bool // since the counts were taken
 
 	mu struct {
 		sync.Mutex
@@ -155,7 +156,7 @@ func (c *Controller) ControllerID() int32 { return c.status.Load().ControllerID 
 // Epoch is the controller epoch while this broker is the controller, else 0.
 func (c *Controller) Epoch() int32 { return c.status.Load().Epoch }
 
-// Stats is the controller's load as of the last event.
+// Stats is the controller's load and what it knows, at most a second old.
 func (c *Controller) Stats() Stats { return *c.stats.Load() }
 
 // SetUncleanElection changes the cluster's default of unclean.leader.election.enable. Turning it on makes the
@@ -239,8 +240,13 @@ func (c *Controller) passWatches(sub *zkstate.Subscription) {
 
 // loop is the one goroutine that touches the core.
 func (c *Controller) loop() {
+	tick := time.NewTicker(statsEvery)
+	defer tick.Stop()
 	for {
 		select {
+		case <-tick.C:
+			c.takeStats()
+			continue
 		case <-c.quit:
 			c.shutDown()
 			return
@@ -276,7 +282,17 @@ func (c *Controller) step(it item) {
 	case wasBusy && !c.core.Busy():
 		c.busy += time.Since(c.busySince)
 	}
-	c.stats.Store(&Stats{Queued: c.core.Queued(), Busy: c.busy, Counts: c.core.Counts()})
+	c.changed = true
+}
+
+// statsEvery is how often the counts are taken, which looks at every partition.
+const statsEvery = time.Second
+
+func (c *Controller) takeStats() {
+	if c.changed {
+		c.stats.Store(&Stats{Queued: c.core.Queued(), Busy: c.busy, Counts: c.core.Counts()})
+		c.changed = false
+	}
 }
 
 func (c *Controller) carryOut(e Effect) {
