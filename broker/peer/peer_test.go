@@ -375,7 +375,7 @@ func TestVersionsAreAskedOncePerConnection(t *testing.T) {
 		require.EqualValues(t, 5, req.Version)
 	}
 	require.EqualValues(t, 1, asked.Load())
-	require.ErrorIs(t, p.Negotiate(context.Background(), kmsg.NewPtrProduceRequest(), 2), kerr.UnsupportedVersion)
+	require.ErrorIs(t, p.Negotiate(context.Background(), kmsg.NewPtrFetchRequest(), 3), kerr.UnsupportedVersion)
 	b.dropAll()
 	require.Eventually(t, func() bool { return !p.Connected() }, patience, time.Millisecond)
 	require.NoError(t, p.Negotiate(context.Background(), kmsg.NewPtrMetadataRequest(), 99))
