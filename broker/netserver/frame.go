@@ -54,7 +54,8 @@ func (r *frameReader) next() (*exchange, error) {
 	}
 	size := int32(binary.BigEndian.Uint32(r.buf[r.start:]))
 	if size < 0 || size > r.conn.server.cfg.MaxRequestBytes {
-		return nil, &protocolError{fmt.Errorf("frame of %d bytes, at most %d are allowed", size, r.conn.server.cfg.MaxRequestBytes)}
+		return nil, &protocolError{fmt.Errorf("frame of %d bytes, at most %d are allowed%s",
+			size, r.conn.server.cfg.MaxRequestBytes, otherProtocol(r.buf[r.start:r.end]))}
 	}
 	r.start += 4
 	x := &exchange{conn: r.conn}
@@ -71,6 +72,18 @@ func (r *frameReader) next() (*exchange, error) {
 	r.conn.wire.Touch(now)
 	x.Init(&r.conn.wire, frame, now, x)
 	return x, nil
+}
+
+// otherProtocol tells what a stream may be that begins with an impossible length.
+func otherProtocol(start []byte) string {
+	switch first := string(start[:4]); {
+	case start[0] == 0x16 && start[1] == 3:
+		return " (the client speaks TLS; this listener does not)"
+	case first == "GET " || first == "POST" || first == "PUT " || first == "HEAD" || first == "OPTI":
+		return " (the client speaks HTTP)"
+	default:
+		return ""
+	}
 }
 
 // body reads the size bytes of a frame. After an error it gives the buffer that it used.

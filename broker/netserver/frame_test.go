@@ -59,6 +59,17 @@ func cut(stream []byte, limit int32) (frames [][]byte, broken bool) {
 	}
 }
 
+func TestAnotherProtocolIsNamed(t *testing.T) {
+	for start, want := range map[string]string{
+		"\x16\x03\x01\x02\x00\x01": "speaks TLS", "GET / HTTP/1.1\r\n\r\n": "speaks HTTP", "\xff\xff\xff\xff": "frame of -1 bytes",
+	} {
+		s := &Server{cfg: Config{MaxRequestBytes: 1000}, memory: newBudget(0)}
+		c := newConn(s, &script{bytes: []byte(start)}, netip.Addr{}, Listener{})
+		_, err := c.in.next()
+		require.ErrorContains(t, err, want)
+	}
+}
+
 func FuzzFrames(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 3, 1, 2, 3, 0, 0, 0, 0, 0, 0, 0, 1, 9}, []byte{0})
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff}, []byte{})
