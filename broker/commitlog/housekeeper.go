@@ -236,11 +236,13 @@ func (m *Manager) writeCheckpoint(d *managedDir, name string, value func(*Log) i
 	return m.writeOffsets(d, name, func(l *Log) (int64, bool) { return value(l), true })
 }
 
-// writeStartOffsets names, as Kafka does, only the logs that do not start where their first segment does.
+// writeStartOffsets names, as Kafka does, only the logs that do not start where their first segment does; but while a log
+// is in use also those that do: the names of the segments before it may not be gone for good yet, and a power cut would
+// bring back what was deleted.
 func (m *Manager) writeStartOffsets(d *managedDir) error {
 	return m.writeOffsets(d, startOffsetFile, func(l *Log) (int64, bool) {
 		start := l.StartOffset()
-		return start, start > l.list()[0].base
+		return start, start > l.list()[0].base || start > 0 && !l.closed.Load()
 	})
 }
 
