@@ -69,7 +69,9 @@ func TestAcknowledgedRecordsSurviveTwentyKills(t *testing.T) {
 	var producing sync.WaitGroup
 	var number atomic.Uint64
 	for _, codec := range []kgo.CompressionCodec{kgo.NoCompression(), kgo.Lz4Compression(), kgo.ZstdCompression()} {
-		producing.Go(func() { produce(ctx, t, c.Seeds(), codec, &number, seen) })
+		producing.Go(func() {
+			produce(ctx, t, c.Seeds(), &number, seen, kgo.DisableIdempotentWrite(), kgo.RequiredAcks(kgo.LeaderAck()), kgo.ProducerBatchCompression(codec))
+		})
 	}
 	before := 0
 	for round := range kills {
@@ -95,9 +97,9 @@ func TestAcknowledgedRecordsSurviveTwentyKills(t *testing.T) {
 	assert.Greater(t, seen.count(), kills*2000)
 }
 
-func produce(ctx context.Context, t *testing.T, seeds []string, codec kgo.CompressionCodec, number *atomic.Uint64, seen *acked) {
-	client, err := kgo.NewClient(kgo.SeedBrokers(seeds...), kgo.DisableIdempotentWrite(), kgo.RequiredAcks(kgo.LeaderAck()), kgo.ProducerBatchCompression(codec), kgo.DefaultProduceTopic("load"),
-		kgo.RecordPartitioner(kgo.RoundRobinPartitioner()), kgo.RecordDeliveryTimeout(20*time.Second), kgo.MetadataMinAge(50*time.Millisecond), kgo.MaxBufferedRecords(2000))
+func produce(ctx context.Context, t *testing.T, seeds []string, number *atomic.Uint64, seen *acked, opts ...kgo.Opt) {
+	client, err := kgo.NewClient(append(opts, kgo.SeedBrokers(seeds...), kgo.DefaultProduceTopic("load"), kgo.RecordPartitioner(kgo.RoundRobinPartitioner()),
+		kgo.MetadataMinAge(50*time.Millisecond), kgo.MaxBufferedRecords(500))...)
 	if !assert.NoError(t, err) {
 		return
 	}
