@@ -27,6 +27,12 @@ type partition struct {
 	reassigning bool
 }
 
+// joining tells whether a replica is being added and has not been in the ISR yet.
+func (p *partition) joining(id int32) bool {
+	s := p.replicas[id]
+	return slices.Contains(p.assignment.adding, id) && (s == nonExistentReplica || s == newReplica)
+}
+
 type topic struct {
 	name       string
 	id         TopicID

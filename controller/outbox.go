@@ -19,7 +19,8 @@ type outbox struct {
 func (o *outbox) clear() { *o = outbox{} }
 
 // leaderAndISR tells brokers, and with them the whole cluster's metadata, of a partition's leadership. A replica that
-// isNew may be created in any working log directory; one that is not is expected to exist somewhere.
+// isNew may be created in any working log directory; one that is not is expected to exist somewhere. One that is being
+// added is new until it has joined, whatever the reason of the request.
 func (o *outbox) leaderAndISR(c *Core, to []int32, tp TopicPartition, isNew bool) {
 	for _, id := range to {
 		if c.cluster.brokers[id] == nil {
@@ -31,7 +32,7 @@ func (o *outbox) leaderAndISR(c *Core, to []int32, tp TopicPartition, isNew bool
 		if o.leaders[id] == nil {
 			o.leaders[id] = map[TopicPartition]bool{}
 		}
-		o.leaders[id][tp] = isNew || o.leaders[id][tp]
+		o.leaders[id][tp] = isNew || o.leaders[id][tp] || c.cluster.partition(tp).joining(id)
 	}
 	o.updateMetadata(c, c.cluster.registered(), tp)
 }

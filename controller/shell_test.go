@@ -293,3 +293,52 @@ func TestADeletedTopicIsGoneEverywhere(t *testing.T) {
 	leader, _, _ := tc.brokers.leaderOf(2, TopicPartition{"old", 0})
 	assert.Equal(t, leaderInDeletion, leader)
 }
+
+func TestAStormOfLostSessionsEndsWithOneController(t *testing.T) {
+	tc := startCluster(t, 3)
+	first := tc.controller()
+	for range 30 {
+		first.SessionExpired()
+		asked := make(chan kmsg.Response, 1)
+		first.Do(&kmsg.ListPartitionReassignmentsRequest{}, func(r kmsg.Response) { asked <- r })
+		first.SessionReady()
+		select {
+		case <-asked:
+		case <-time.After(patience):
+			require.Fail(t, "a request was never answered")
+		}
+	}
+	c := tc.controller()
+	tc.createTopic("after", []int32{c.id})
+	tc.brokers.eventually(t, "a leader", func() bool {
+		leader, _, _ := tc.brokers.leaderOf(c.id, TopicPartition{"after", 0})
+		return leader == c.id
+	})
+}
+
+func TestAnUnreachableBrokerKeepsOnlyItsOwnRequestsWaiting(t *testing.T) {
+	tc := startCluster(t, 3)
+	c := tc.controller()
+	away := int32(1)
+	if c.id == away {
+		away = 2
+	}
+	tc.brokers.mu.Lock()
+	tc.brokers.silent[away] = true
+	tc.brokers.mu.Unlock()
+	tc.createTopic("orders", []int32{c.id, away})
+	tp := TopicPartition{"orders", 0}
+	tc.brokers.eventually(t, "the others know", func() bool {
+		_, _, known := tc.brokers.leaderOf(c.id, tp)
+		return known
+	})
+	_, _, known := tc.brokers.leaderOf(away, tp)
+	assert.False(t, known)
+	tc.brokers.mu.Lock()
+	tc.brokers.silent[away] = false
+	tc.brokers.mu.Unlock()
+	tc.brokers.eventually(t, "it is told when it can be reached", func() bool {
+		_, _, known := tc.brokers.leaderOf(away, tp)
+		return known
+	})
+}
