@@ -29,6 +29,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type cluster struct {
 	t     testing.TB
 	ibp   string
+	thin  bool // partition.Config.ThinISRFlush
 	log   *logrus.Entry
 	nodes map[int32]*node
 
@@ -53,10 +54,10 @@ type node struct {
 	cut      chan struct{} // closed when the node dies: what is on the wire is lost
 }
 
-func newCluster(t testing.TB, ibp string, minISR int32, ids ...int32) *cluster {
+func newCluster(t testing.TB, ibp string, thin bool, minISR int32, ids ...int32) *cluster {
 	l := logrus.New()
 	l.SetOutput(io.Discard)
-	c := &cluster{t: t, ibp: ibp, log: logrus.NewEntry(l), nodes: map[int32]*node{}, alive: map[int32]bool{}, epochs: map[int32]int64{},
+	c := &cluster{t: t, ibp: ibp, thin: thin, log: logrus.NewEntry(l), nodes: map[int32]*node{}, alive: map[int32]bool{}, epochs: map[int32]int64{},
 		replicas: ids, isr: slices.Clone(ids), leader: ids[0], leaderEpoch: 1, partitionEpoch: 1, minISR: minISR, registrations: 100}
 	for _, id := range ids {
 		c.start(id, vfs.NewCrashFS())
@@ -102,7 +103,7 @@ func (c *cluster) start(id int32, disk *vfs.CrashFS) {
 	})
 	require.NoError(c.t, err)
 	n.replicas = partition.NewManager(partition.Config{
-		BrokerID: id, ReplicaLagTimeMax: 300 * time.Millisecond, InterBrokerV2: true, FS: disk, Log: c.log.WithField("broker", id), Now: time.Now,
+		BrokerID: id, ReplicaLagTimeMax: 300 * time.Millisecond, InterBrokerV2: true, ThinISRFlush: c.thin, FS: disk, Log: c.log.WithField("broker", id), Now: time.Now,
 	}, logs, controllerFor{c, id}, n.fetchers)
 	n.replicas.SetBrokerEpoch(epoch)
 	c.mu.Lock()
@@ -279,6 +280,14 @@ func (c *cluster) produce(value string) (offset int64, ok bool) {
 	case <-n.cut:
 		return 0, false
 	}
+}
+
+// flushed waits until a leader that was left alone has on its disk what the larger
+// ISR had committed. From then on it acknowledges nothing else.
+func (c *cluster) flushed(id int32) {
+	log := c.nodes[id].logs.Get(tp0)
+	hw := log.HighWatermark()
+	require.Eventually(c.t, func() bool { return log.RecoveryPoint() >= hw }, 10*time.Second, time.Millisecond, "%s", c)
 }
 
 func (n *node) dead() bool {

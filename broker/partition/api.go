@@ -31,6 +31,10 @@ type Config struct {
 	// log.message.format.version at least 0.11).
 	InterBrokerV2 bool
 
+	// ThinISRFlush makes a leader whose followers have all left the ISR commit
+	// only what is on its disk: see thin.go. Off is what Kafka does.
+	ThinISRFlush bool
+
 	// Selector chooses the replica a consumer should read from (KIP-392);
 	// nil means the leader always.
 	Selector Selector
@@ -75,6 +79,7 @@ type ISRChange struct {
 	Recovering      bool // leader recovery state (KIP-704)
 
 	serial int64 // which flight of its core this is
+	alone  bool  // nobody but the leader is left: flush before asking
 }
 
 // ISRMember is a replica with the broker epoch under which it fetched; -1 if

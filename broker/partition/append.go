@@ -48,7 +48,7 @@ func (p *Partition) append(records []byte, req *ProduceRequest, v *commitlog.Ver
 	}
 	p.state.Lock()
 	s := step{highWatermark: p.state.advance(p.m.cfg.Now(), log.EndPosition(), minISR)}
-	broken := p.settle(log, s)
+	broken := p.settle(log, &s)
 	p.state.Unlock()
 	return appended{info: info, required: info.LastOffset + 1, term: p.role.term}, s, broken, nil
 }

@@ -43,6 +43,10 @@ type core struct {
 	hw         commitlog.Position
 	recovering bool
 
+	// Of a leader that flushes while it stands alone (thin.go).
+	thinFlush bool
+	durable   commitlog.Position // known to be on disk, in this leader epoch
+
 	brokers map[int32]BrokerInfo // alive; replaced whole, never changed in place
 }
 
@@ -83,6 +87,7 @@ type step struct {
 	highWatermark bool       // it moved: set it in the log, wake who waits for it
 	lowWatermark  bool       // it may have moved
 	change        *ISRChange // ask for this
+	flush         bool       // what was appended has to reach the disk before it can be committed
 }
 
 func newCore(self int32, maxLag time.Duration) core {
@@ -106,10 +111,10 @@ func (c *core) order(o *LeaderAndISRPartition) {
 }
 
 // lead makes this replica the leader in the order's epoch. end and hw are the
-// log's. The caller has seen that the epoch is newer than the known one, and
+// log's, durable is how much of it is known to be on disk. The caller has seen that the epoch is newer than the known one, and
 // has noted in the log where it starts (H06: also when nothing will be written
 // in it).
-func (c *core) lead(now time.Time, o *LeaderAndISRPartition, end, hw commitlog.Position) step {
+func (c *core) lead(now time.Time, o *LeaderAndISRPartition, end, hw commitlog.Position, durable int64) {
 	wasLeader := c.role == roleLeader
 	c.order(o)
 	c.role = roleLeader
@@ -117,6 +122,7 @@ func (c *core) lead(now time.Time, o *LeaderAndISRPartition, end, hw commitlog.P
 	c.recovering = false // a leader that serves has recovered (KIP-704)
 	c.epochStart = end.Offset
 	c.hw = hw
+	c.durable = commitlog.Position{Offset: durable, SegmentBase: -1}
 
 	old := c.remotes
 	c.remotes = make([]remote, 0, len(o.Replicas))
@@ -141,7 +147,6 @@ func (c *core) lead(now time.Time, o *LeaderAndISRPartition, end, hw commitlog.P
 		}
 		c.remotes = append(c.remotes, r)
 	}
-	return step{}
 }
 
 // follow makes this replica a follower.

@@ -38,7 +38,7 @@ func leading(t *testing.T, isr []int32, end, hw int64) *coreWorld {
 func (w *coreWorld) lead(epoch int32, isr []int32, hw int64) {
 	w.c.lead(w.now, &LeaderAndISRPartition{
 		Topic: "t", Leader: 1, LeaderEpoch: epoch, ISR: isr, PartitionEpoch: 7, Replicas: []int32{1, 2, 3}, ControllerEpoch: 2,
-	}, at(w.end), at(hw))
+	}, at(w.end), at(hw), 0)
 	require.NoError(w.t, w.c.check())
 }
 
@@ -363,4 +363,27 @@ func TestRackAwareSelection(t *testing.T) {
 	require.EqualValues(t, 1, pick("a"))
 	require.EqualValues(t, None, pick("c"))
 	require.EqualValues(t, None, pick(""))
+}
+
+func TestH20_ALeaderThatStandsAloneCommitsWhatIsOnItsDisk(t *testing.T) {
+	w := leading(t, []int32{1, 2}, 0, 0)
+	w.c.thinFlush = true
+	w.append(10)
+	require.True(t, w.fetch(2, 10).highWatermark, "two hold it: nobody waits for a disk")
+	w.now = w.now.Add(maxLag + 1)
+	w.append(5)
+	change := w.c.maybeShrink(w.now, w.end)
+	require.True(t, change.alone, "flush before asking")
+	w.commit(change)
+	require.EqualValues(t, 10, w.c.hw.Offset)
+	require.True(t, w.c.wantsFlush(w.end))
+	w.c.flushed(at(12))
+	require.True(t, w.c.advance(w.now, at(w.end), w.min))
+	require.EqualValues(t, 12, w.c.hw.Offset)
+	w.c.flushed(at(15))
+	require.True(t, w.c.advance(w.now, at(w.end), w.min))
+	require.False(t, w.c.wantsFlush(w.end))
+
+	w.c.remotes = nil
+	require.True(t, w.append(5), "a topic of one replica is not degraded")
 }

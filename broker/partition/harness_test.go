@@ -50,6 +50,8 @@ type agreeing struct {
 	mu   sync.Mutex
 	asks []ISRChange
 	lose int // answers that get lost
+
+	asked func()
 }
 
 func (a *agreeing) ChangeISR(req ISRChange, done func(ISRChanged, error)) {
@@ -58,6 +60,9 @@ func (a *agreeing) ChangeISR(req ISRChange, done func(ISRChanged, error)) {
 	a.lose--
 	lost := a.lose >= 0
 	a.mu.Unlock()
+	if a.asked != nil {
+		a.asked()
+	}
 	if lost {
 		done(ISRChanged{PartitionEpoch: None, LeaderEpoch: None}, errors.New("connection lost"))
 		return
@@ -70,6 +75,7 @@ type world struct {
 	t        testing.TB
 	dir      string
 	config   commitlog.Config
+	thin     bool
 	logs     *commitlog.Manager
 	m        *Manager
 	isr      *agreeing
@@ -92,7 +98,7 @@ func (w *world) open() {
 	})
 	require.NoError(w.t, err)
 	w.logs = logs
-	w.m = NewManager(Config{BrokerID: 1, ReplicaLagTimeMax: time.Hour, InterBrokerV2: true, FS: vfs.OS, Log: quiet(), Now: time.Now, Selector: RackAware{}}, logs, w.isr, w.fetchers)
+	w.m = NewManager(Config{BrokerID: 1, ReplicaLagTimeMax: time.Hour, InterBrokerV2: true, ThinISRFlush: w.thin, FS: vfs.OS, Log: quiet(), Now: time.Now, Selector: RackAware{}}, logs, w.isr, w.fetchers)
 	w.m.SetAliveBrokers(map[int32]BrokerInfo{1: {Rack: "a"}, 2: {Rack: "b"}, 3: {Rack: "c"}})
 	w.m.SetBrokerEpoch(100)
 }

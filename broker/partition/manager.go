@@ -19,8 +19,9 @@ const retryCheck = 100 * time.Millisecond
 
 // Manager is all replicas of this broker.
 //
-// Goroutines: one that looks after ISRs and failed directories (started by NewManager, ended by Close),
-// and one per kind of waiting request for deadlines (purgatory).
+// Goroutines, all started by NewManager and ended by Close: one that looks after
+// ISRs and failed directories, one per kind of waiting request for deadlines
+// (purgatory), and the flushers of thin ISRs.
 type Manager struct {
 	cfg      Config
 	logs     *commitlog.Manager
@@ -56,6 +57,8 @@ type Manager struct {
 		due map[*Partition]bool // with an ISR change that is to be sent again
 	}
 
+	flusher flusher // of thin ISRs
+
 	failed struct {
 		sync.Mutex
 		dirs []string
@@ -83,6 +86,7 @@ func NewManager(cfg Config, logs *commitlog.Manager, isr ISRChanger, fetchers Fe
 	m.waiting.produces = purgatory.New(cfg.MaxWaiting)
 	m.waiting.fetches = purgatory.New(cfg.MaxWaiting)
 	m.waiting.deletes = purgatory.New(cfg.MaxWaiting)
+	m.flusher.start()
 	go m.housekeep()
 	return m
 }
@@ -99,6 +103,7 @@ func (m *Manager) Close() {
 	}
 	close(m.stop)
 	<-m.stopped
+	m.flusher.stop()
 	m.waiting.produces.Close()
 	m.waiting.fetches.Close()
 	m.waiting.deletes.Close()

@@ -275,6 +275,9 @@ func (p *Partition) becomeLeaderLocked(o *LeaderAndISRPartition) (step, error, e
 		return step{}, nil, err
 	}
 	log := p.role.log
+	if err := p.m.lostAlone(log, o); err != nil {
+		return step{}, nil, err
+	}
 	end := log.EndPosition()
 	if err := log.AssignEpochStart(o.LeaderEpoch, end.Offset); err != nil {
 		return step{}, nil, fmt.Errorf("note start of leader epoch %d: %w", o.LeaderEpoch, err)
@@ -282,9 +285,9 @@ func (p *Partition) becomeLeaderLocked(o *LeaderAndISRPartition) (step, error, e
 	now := p.m.cfg.Now()
 	p.state.Lock()
 	defer p.state.Unlock()
-	s := p.state.lead(now, o, end, log.HighWatermarkPosition())
-	s.highWatermark = p.state.advance(now, end, log.Config().MinInsync)
-	broken := p.settle(log, s)
+	p.state.lead(now, o, end, log.HighWatermarkPosition(), log.RecoveryPoint())
+	s := step{highWatermark: p.state.advance(now, end, log.Config().MinInsync)}
+	broken := p.settle(log, &s)
 	p.m.cfg.Log.WithField("partition", p.tp.String()).Infof("leader in epoch %d from offset %d, partition epoch %d, high watermark %d, ISR %v, replicas %v",
 		o.LeaderEpoch, end.Offset, o.PartitionEpoch, p.state.hw.Offset, o.ISR, o.Replicas)
 	return s, broken, nil

@@ -37,6 +37,12 @@ type Partition struct {
 
 	broken atomic.Bool // an invariant failed; the partition is going offline
 
+	flush struct { // of the thin ISR; see thin.go
+		sync.Mutex
+		queued bool
+		after  *ISRChange // asked for when the flush is done
+	}
+
 	consumers purgatory.List // fetches bounded by the high watermark
 	followers purgatory.List // fetches bounded by the log end
 	producers purgatory.List // acks=all appends
@@ -46,6 +52,7 @@ type Partition struct {
 func newPartition(m *Manager, tp commitlog.TopicPartition) *Partition {
 	p := &Partition{tp: tp, m: m}
 	p.state.core = newCore(m.cfg.BrokerID, m.cfg.ReplicaLagTimeMax)
+	p.state.thinFlush = m.cfg.ThinISRFlush
 	return p
 }
 
@@ -150,7 +157,8 @@ func (p *Partition) leaderHint() (id, epoch int32) {
 
 // settle carries the log's high watermark to where the core has it and checks
 // the invariants; the error is a broken one. Under role and state.
-func (p *Partition) settle(log *commitlog.Log, s step) error {
+func (p *Partition) settle(log *commitlog.Log, s *step) error {
+	s.flush = p.state.wantsFlush(log.EndOffset())
 	if s.highWatermark {
 		log.SetHighWatermarkPosition(p.state.hw)
 	}
@@ -187,8 +195,15 @@ func (p *Partition) finish(s step, broken error) {
 	if s.lowWatermark {
 		p.deletes.Wake()
 	}
+	if s.change != nil && s.change.alone {
+		p.flushThen(s.change)
+		return
+	}
 	if s.change != nil {
 		p.submit(s.change)
+	}
+	if s.flush {
+		p.flushThen(nil)
 	}
 }
 
@@ -229,7 +244,7 @@ func (p *Partition) changed(serial int64, got ISRChanged, err error) {
 	p.state.Lock()
 	before := len(p.state.isr)
 	s := p.state.changed(p.m.cfg.Now(), serial, got, err, log.EndPosition(), minISR)
-	broken := p.settle(log, s)
+	broken := p.settle(log, &s)
 	isr, epoch, retry := p.state.isr, p.state.partitionEpoch, p.state.inFlight != nil
 	p.state.Unlock()
 	p.role.RUnlock()

@@ -126,7 +126,7 @@ func (p *Partition) read(req *FetchRequest, r reader, in *FetchPartition, out *F
 		minISR := p.minISR()
 		p.state.Lock()
 		s = p.state.fetched(now, req.ReplicaID, position, in.LogStartOffset, req.ReplicaEpoch, end, minISR)
-		broken = p.settle(log, s)
+		broken = p.settle(log, &s)
 		p.state.Unlock()
 	}
 	p.role.RUnlock()

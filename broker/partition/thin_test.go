@@ -1,0 +1,57 @@
+package partition
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func newThinWorld(t *testing.T) *world {
+	w := newWorld(t)
+	w.thin = true
+	w.close()
+	w.open()
+	return w
+}
+
+func TestH20_AcksAllOfALoneLeaderAreOnItsDisk(t *testing.T) {
+	w := newThinWorld(t)
+	w.lead([]int32{1, 2}, []int32{1})
+	for i := range 5 {
+		r := w.produced(-1, batch(3, 10))
+		require.NoError(t, r.Err)
+		require.GreaterOrEqual(t, w.m.Partition("a", 0).Log().RecoveryPoint(), int64(3*i+3))
+	}
+}
+
+func TestH20_LogIsFlushedBeforeTheISRBecomesTheLeaderAlone(t *testing.T) {
+	w := newThinWorld(t)
+	w.lead([]int32{1, 2}, []int32{1, 2})
+	p := w.m.Partition("a", 0)
+	require.NoError(t, w.produced(1, batch(3, 10)).Err)
+	w.follower(2, 3)
+	require.EqualValues(t, 3, p.Status().HighWatermark)
+	require.Zero(t, p.Log().RecoveryPoint(), "two hold it")
+	require.NoError(t, w.produced(1, batch(3, 10)).Err)
+	recovery := int64(-1)
+	w.isr.asked = func() { recovery = p.Log().RecoveryPoint() }
+	p.state.Lock()
+	p.state.remotes[0].caughtUp = time.Now().Add(-2 * time.Hour)
+	p.state.Unlock()
+	w.m.shrinkISRs()
+	require.Eventually(t, func() bool { return p.Status().HighWatermark == 6 }, 5*time.Second, time.Millisecond)
+	require.GreaterOrEqual(t, recovery, int64(3))
+	require.Equal(t, []int32{1}, p.Status().ISR)
+}
+
+func TestBecomingAloneByOrderFlushesWhatWasCommittedBefore(t *testing.T) {
+	w := newThinWorld(t)
+	w.lead([]int32{1, 2}, []int32{1, 2})
+	require.NoError(t, w.produced(1, batch(3, 10)).Err)
+	w.follower(2, 3)
+	p := w.m.Partition("a", 0)
+	require.Zero(t, p.Log().RecoveryPoint())
+	w.lead([]int32{1, 2}, []int32{1})
+	require.Eventually(t, func() bool { return p.Log().RecoveryPoint() == 3 }, 5*time.Second, time.Millisecond)
+}
