@@ -70,7 +70,7 @@ func (q quickstart) run() error {
 	}
 	defer zk.Close()
 	if q.brokers > 1 {
-		return q.runChildren()
+		return q.runChildren(zk)
 	}
 	values, err := config.New(q.settings(1))
 	if err != nil {
@@ -81,9 +81,9 @@ func (q quickstart) run() error {
 		return err
 	}
 	fmt.Print(q.banner())
-	waitForSignal()
+	waitForSignal(zk.Done())
 	fmt.Println("stopping; everything is kept in", q.data)
-	return node.stop()
+	return errors.Join(zk.Err(), node.stop())
 }
 
 func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
@@ -204,7 +204,7 @@ func (q quickstart) banner() string {
 }
 
 // runChildren starts each broker as a process of its own, so that one can be killed and watched. Children that die are reported and left dead.
-func (q quickstart) runChildren() error {
+func (q quickstart) runChildren(zk *embedded.Server) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -249,9 +249,9 @@ func (q quickstart) runChildren() error {
 	for i, c := range children {
 		fmt.Printf("  broker %d is process %d\n", i+1, c.Process.Pid)
 	}
-	waitForSignal()
+	waitForSignal(zk.Done())
 	fmt.Println("stopping; everything is kept in", q.data)
-	return nil
+	return zk.Err()
 }
 
 func waitForPort(addr string, limit time.Duration) error {

@@ -17,7 +17,10 @@ func zookeeperCommand() *cli.Command {
 		Name:      "zookeeper",
 		Usage:     "run the embedded server of ZooKeeper's protocol alone (one process; a cluster uses a real ZooKeeper)",
 		ArgsUsage: "[zookeeper.properties]",
-		Flags:     []cli.Flag{&cli.StringFlag{Name: "config", Usage: "`FILE` with ZooKeeper's own keys, such as config/zookeeper.properties"}},
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "config", Usage: "`FILE` with ZooKeeper's own keys, such as config/zookeeper.properties"},
+			&cli.BoolFlag{Name: "alone", Usage: "serve although the file names an ensemble: each such server keeps a tree of its own"},
+		},
 		Action: func(c *cli.Context) error {
 			path := c.String("config")
 			if path == "" {
@@ -26,25 +29,32 @@ func zookeeperCommand() *cli.Command {
 			if path == "" {
 				return errors.New("zookeeper needs --config FILE, such as config/zookeeper.properties")
 			}
-			cfg, err := embedded.ParseConfig(path)
+			var options []embedded.ParseOption
+			if c.Bool("alone") {
+				options = append(options, embedded.Alone())
+			}
+			cfg, err := embedded.ParseConfig(path, options...)
 			if err != nil {
 				return err
 			}
 			cfg.Log = newLog().WithField("part", "zookeeper")
-			server, err := embedded.Start(cfg)
-			if err != nil {
-				return err
-			}
-			cfg.Log.Infof("listening on %s, data in %s", server.Addr(), cfg.DataDir)
-			waitForSignal()
-			return server.Close()
+			ctx, restore := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+			defer restore()
+			return embedded.Serve(ctx, cfg)
 		},
 	}
 }
 
-// waitForSignal returns when the process is asked to stop. A second request ends it at once.
-func waitForSignal() {
+// waitForSignal returns when the process is asked to stop, or when what it stands on has gone. A second signal ends the process at once.
+func waitForSignal(gone ...<-chan struct{}) {
 	ctx, restore := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	<-ctx.Done()
-	restore()
+	defer restore()
+	var lost <-chan struct{}
+	if len(gone) > 0 {
+		lost = gone[0]
+	}
+	select {
+	case <-ctx.Done():
+	case <-lost:
+	}
 }
