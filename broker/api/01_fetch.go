@@ -42,15 +42,16 @@ func (d *Dispatcher) fetch(c *call, req *kmsg.FetchRequest) {
 	}
 	replica := fetchReplica(req)
 	snapshot := d.deps.Metadata.Load()
-	op := &fetchCall{call: c, d: d, version: req.Version}
+	op := &fetchCall{call: c, d: d, version: req.Version, follower: replica.ID >= 0}
+	names := op.namer(snapshot)
 	op.turn = d.sessions.begin(time.Now(), sessionRequest{
 		id:        req.SessionID,
 		epoch:     sessionEpoch(req),
 		usesIDs:   req.Version >= 13,
-		follower:  replica.ID >= 0,
-		asks:      fetchPartitions(req, snapshot),
+		follower:  op.follower,
+		asks:      fetchPartitions(req, names),
 		forgotten: forgottenPartitions(req),
-	}, snapshot)
+	}, names)
 	if op.turn.err != nil {
 		op.replyError(op.turn.err, noSession)
 		return
@@ -115,7 +116,7 @@ func sessionEpoch(req *kmsg.FetchRequest) int32 {
 
 // fetchPartitions lists what a request asks for. Topics named by an id that is
 // not known have no name.
-func fetchPartitions(req *kmsg.FetchRequest, snapshot *metadata.Snapshot) []partition.FetchPartition {
+func fetchPartitions(req *kmsg.FetchRequest, names namer) []partition.FetchPartition {
 	n := 0
 	for i := range req.Topics {
 		n += len(req.Topics[i].Partitions)
@@ -125,7 +126,7 @@ func fetchPartitions(req *kmsg.FetchRequest, snapshot *metadata.Snapshot) []part
 		t := &req.Topics[i]
 		name := t.Topic
 		if req.Version >= 13 {
-			name = topicName(snapshot, t.TopicID)
+			name = names(t.TopicID)
 		}
 		for j := range t.Partitions {
 			p := &t.Partitions[j]
@@ -201,11 +202,28 @@ func forgottenPartitions(req *kmsg.FetchRequest) []forgottenPartition {
 // fetchCall is a fetch request on its way.
 type fetchCall struct {
 	*call
-	d       *Dispatcher
-	version int16
-	turn    fetchTurn
-	failed  []partition.FetchResult // of what the request has last in turn.asks
-	request partition.FetchRequest
+	d        *Dispatcher
+	version  int16
+	follower bool
+	turn     fetchTurn
+	failed   []partition.FetchResult // of what the request has last in turn.asks
+	request  partition.FetchRequest
+}
+
+// namer looks ids up in the metadata and, for a follower, in the orders that
+// the metadata has not caught up with: the follower was ordered to fetch in the
+// same moment, and would pause for a second if it were told that there is no
+// such topic.
+func (op *fetchCall) namer(snapshot *metadata.Snapshot) namer {
+	return func(id metadata.TopicID) string {
+		if t := snapshot.TopicByID(id); t != nil {
+			return t.Name
+		}
+		if op.follower {
+			return op.d.ordered.name(id)
+		}
+		return ""
+	}
 }
 
 // setUnreadableAside moves the partitions that no replica needs to be asked for
@@ -241,10 +259,13 @@ func (op *fetchCall) unreadable(ask *partition.FetchPartition, snapshot *metadat
 	if ask.Topic == "" && op.version >= 13 {
 		return kerr.UnknownTopicID
 	}
-	if snapshot.Partition(ask.Topic, ask.Partition) == nil {
-		return kerr.UnknownTopicOrPartition
+	if snapshot.Partition(ask.Topic, ask.Partition) != nil {
+		return nil
 	}
-	return nil
+	if op.follower && op.d.deps.Replicas.Partition(ask.Topic, ask.Partition) != nil {
+		return nil
+	}
+	return kerr.UnknownTopicOrPartition
 }
 
 func failedFetch(ask *partition.FetchPartition, err error) partition.FetchResult {

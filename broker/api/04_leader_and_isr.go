@@ -46,6 +46,7 @@ func (d *Dispatcher) leaderAndISR(c *call, req *kmsg.LeaderAndISRRequest) {
 		c.answer(refusedLeaderAndISR(req.Version, order.Partitions, kerr.UnknownServerError))
 		return
 	}
+	d.ordered.add(req, d.deps.Metadata.Load())
 	all, each := d.deps.Replicas.ApplyLeaderAndISR(order)
 	if all != nil {
 		d.log.WithError(all).WithField("controller", req.ControllerID).Info("refused LeaderAndISR")

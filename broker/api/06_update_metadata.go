@@ -42,6 +42,7 @@ func (d *Dispatcher) applyMetadata(req *kmsg.UpdateMetadataRequest) error {
 	if _, err := d.deps.Metadata.Apply(req); err != nil {
 		return err
 	}
+	d.ordered.caughtUp(req)
 	d.deps.Replicas.SetAliveBrokers(d.aliveBrokers(d.deps.Metadata.Load()))
 	d.waits.changed()
 	return nil

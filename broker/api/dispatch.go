@@ -76,6 +76,7 @@ type Dispatcher struct {
 	sessions *fetchSessions
 	waits    *topicWaits
 	creating *autoCreations
+	ordered  *orderedTopics
 	workers  *workers
 }
 
@@ -99,6 +100,7 @@ func New(cfg Config, deps Dependencies) *Dispatcher {
 		sessions: newFetchSessions(cfg.FetchSessionSlots, func() int32 { return 1 + rand.Int32N(1<<31-1) }),
 		waits:    newTopicWaits(deps.Metadata),
 		creating: newAutoCreations(),
+		ordered:  newOrderedTopics(),
 		workers:  newWorkers(cfg.Workers, cfg.WorkerQueue),
 	}
 }

@@ -168,12 +168,12 @@ func (p *sessionPartition) unlink() {
 
 // listLocked copies what is to be fetched, in order. Ids that had no name when
 // they were asked for are looked up again.
-func (s *fetchSession) listLocked(snapshot *metadata.Snapshot) ([]partition.FetchPartition, []*sessionPartition) {
+func (s *fetchSession) listLocked(names namer) ([]partition.FetchPartition, []*sessionPartition) {
 	asks := make([]partition.FetchPartition, 0, len(s.mu.index))
 	cached := make([]*sessionPartition, 0, len(s.mu.index))
 	for p := s.mu.ring.next; p != &s.mu.ring; p = p.next {
 		if p.ask.Topic == "" {
-			p.ask.Topic = topicName(snapshot, metadata.TopicID(p.ask.TopicID))
+			p.ask.Topic = names(metadata.TopicID(p.ask.TopicID))
 		}
 		asks = append(asks, p.ask)
 		cached = append(cached, p)
@@ -181,12 +181,8 @@ func (s *fetchSession) listLocked(snapshot *metadata.Snapshot) ([]partition.Fetc
 	return asks, cached
 }
 
-func topicName(snapshot *metadata.Snapshot, id metadata.TopicID) string {
-	if t := snapshot.TopicByID(id); t != nil {
-		return t.Name
-	}
-	return ""
-}
+// namer tells the name of a topic id, empty if it is not known.
+type namer func(metadata.TopicID) string
 
 // sessionRequest is the part of a fetch request that concerns sessions.
 type sessionRequest struct {
@@ -236,7 +232,7 @@ func newFetchSessions(slots int, newID func() int32) *fetchSessions {
 }
 
 // begin takes a request in.
-func (t *fetchSessions) begin(now time.Time, req sessionRequest, snapshot *metadata.Snapshot) fetchTurn {
+func (t *fetchSessions) begin(now time.Time, req sessionRequest, names namer) fetchTurn {
 	if req.epoch == initialFetchEpoch || req.epoch == finalFetchEpoch {
 		if req.id != noSession {
 			t.removeID(req.id)
@@ -247,7 +243,7 @@ func (t *fetchSessions) begin(now time.Time, req sessionRequest, snapshot *metad
 	if s == nil {
 		return fetchTurn{err: kerr.FetchSessionIDNotFound}
 	}
-	turn, size := s.accept(req, snapshot)
+	turn, size := s.accept(req, names)
 	switch {
 	case turn.err != nil:
 	case size == 0:
@@ -260,7 +256,7 @@ func (t *fetchSessions) begin(now time.Time, req sessionRequest, snapshot *metad
 
 // accept applies a request to its session. A session that is left without
 // partitions is over; its last request is answered as one without a session.
-func (s *fetchSession) accept(req sessionRequest, snapshot *metadata.Snapshot) (turn fetchTurn, size int) {
+func (s *fetchSession) accept(req sessionRequest, names namer) (turn fetchTurn, size int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.epoch != req.epoch {
@@ -280,7 +276,7 @@ func (s *fetchSession) accept(req sessionRequest, snapshot *metadata.Snapshot) (
 	}
 	s.mu.epoch = nextFetchEpoch(s.mu.epoch)
 	turn = fetchTurn{session: s, epoch: s.mu.epoch, request: req}
-	turn.asks, turn.cached = s.listLocked(snapshot)
+	turn.asks, turn.cached = s.listLocked(names)
 	return turn, len(s.mu.index)
 }
 

@@ -21,11 +21,11 @@ type sessionWorld struct {
 	table *fetchSessions
 	now   time.Time
 	last  int32
-	empty *metadata.Snapshot
+	empty namer // knows no topic
 }
 
 func newSessionWorld(t *testing.T, slots int) *sessionWorld {
-	w := &sessionWorld{t: t, now: time.Unix(1000, 0), empty: metadata.NewCache().Load()}
+	w := &sessionWorld{t: t, now: time.Unix(1000, 0), empty: func(metadata.TopicID) string { return "" }}
 	w.table = newFetchSessions(slots, func() int32 {
 		w.last++
 		return w.last
@@ -203,9 +203,8 @@ func TestAnUnknownIDGetsItsNameWhenTheTopicAppears(t *testing.T) {
 	require.NoError(t, err)
 	turn = w.table.begin(w.now, sessionRequest{id: id, epoch: 1, usesIDs: true}, w.empty)
 	require.Empty(t, turn.asks[0].Topic)
-	cluster := newWorld(t, 1, readCluster(t))
-	cluster.tell(readCluster(t), topicState("late", [16]byte{7}, [][]int32{{1}}))
-	turn = w.table.begin(w.now, sessionRequest{id: id, epoch: 2, usesIDs: true}, cluster.cache.Load())
+	late := func(metadata.TopicID) string { return "late" }
+	turn = w.table.begin(w.now, sessionRequest{id: id, epoch: 2, usesIDs: true}, late)
 	require.Equal(t, "late", turn.asks[0].Topic)
 }
 

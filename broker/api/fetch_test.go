@@ -160,6 +160,30 @@ func TestClientsAreSentToTheNewerOfTwoLeaders(t *testing.T) {
 	require.Equal(t, []int32{2, 9}, []int32{leader, epoch})
 }
 
+func TestAFollowerIsServedBeforeTheMetadataKnowsTheTopic(t *testing.T) {
+	cluster := readCluster(t)
+	w := newWorld(t, 1, cluster)
+	id := [16]byte{4, 2}
+	order := kmsg.NewPtrLeaderAndISRRequest()
+	order.Version, order.ControllerID, order.ControllerEpoch = 7, 1, 1
+	to := kmsg.NewLeaderAndISRRequestTopicState()
+	to.Topic, to.TopicID = "new", id
+	p := kmsg.NewLeaderAndISRRequestTopicPartition()
+	p.ControllerEpoch, p.Leader, p.ISR, p.Replicas, p.IsNew = 1, 1, []int32{1, 2}, []int32{1, 2}, true
+	to.PartitionStates = append(to.PartitionStates, p)
+	order.TopicStates = append(order.TopicStates, to)
+	require.Zero(t, w.ask(order).(*kmsg.LeaderAndISRResponse).ErrorCode)
+	fetch := func(replica int32) int16 {
+		ask := fetchAsk{epoch: -1, replica: replica, topics: []fetchAskTopic{{id: id, leader: 0, fetched: -1}}}
+		return w.ask(ask.request(17)).(*kmsg.FetchResponse).Topics[0].Partitions[0].ErrorCode
+	}
+	require.Zero(t, fetch(2))
+	require.Equal(t, kerr.UnknownTopicID.Code, fetch(-1), "a consumer asks the metadata first")
+	w.tell(cluster, topicState("new", id, [][]int32{{1, 2}}))
+	require.Zero(t, fetch(-1))
+	require.Empty(t, w.d.ordered.mu.names)
+}
+
 func TestLeaderEpochsFenceAFetch(t *testing.T) {
 	cluster := readCluster(t)
 	w := newWorld(t, 1, cluster)
