@@ -91,7 +91,7 @@ type ISRMember struct {
 
 // ISRChanged is the state that now stands in ZooKeeper (or at the controller).
 // After a lost answer the changer reads the state back; when it equals what was
-// asked, that is success.
+// asked, that is success. The zero value, without members, is no state.
 type ISRChanged struct {
 	LeaderID       int32
 	LeaderEpoch    int32
@@ -106,7 +106,7 @@ type ISRChanged struct {
 // controller's verdict (INVALID_UPDATE_VERSION: the expected partition epoch is
 // not the current one; FENCED_LEADER_EPOCH; INELIGIBLE_REPLICA; ...). When the
 // verdict comes with the current state (INVALID_UPDATE_VERSION after a read
-// back), ISRChanged holds it and its PartitionEpoch is not -1.
+// back), ISRChanged holds it; else it is the zero value.
 type ISRChanger interface {
 	ChangeISR(req ISRChange, done func(ISRChanged, error))
 }

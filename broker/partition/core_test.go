@@ -232,6 +232,20 @@ func TestH16_ADeposedLeaderDoesNotTakeOverItsSuccessorsState(t *testing.T) {
 	require.NotNil(t, w.c.inFlight, "nothing is acknowledged on the strength of a guess")
 }
 
+func TestNoStateBesideAnErrorIsNoState(t *testing.T) {
+	w := &coreWorld{t: t, c: newCore(0, maxLag), now: time.Unix(1000, 0), min: 1} // broker 0, epoch 0: all zero values
+	w.c.lead(w.now, &LeaderAndISRPartition{ISR: []int32{0, 1}, Replicas: []int32{0, 1}}, at(0), at(0), 0)
+	w.append(5)
+	w.now = w.now.Add(maxLag + 1)
+	change := w.c.maybeShrink(w.now, w.end)
+	for _, err := range []error{errors.New("connection lost"), nil} {
+		w.c.changed(w.now, change.serial, ISRChanged{}, err, at(w.end), w.min)
+		require.Equal(t, []int32{0, 1}, w.c.isr)
+		require.NotNil(t, w.c.inFlight)
+		require.NoError(t, w.c.check())
+	}
+}
+
 func TestAnswerOfAnEarlierEpochIsDropped(t *testing.T) {
 	w := leading(t, []int32{1, 2, 3}, 0, 0)
 	w.append(10)

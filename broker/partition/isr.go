@@ -115,13 +115,12 @@ func (c *core) request() *ISRChange {
 // changed takes the answer to a change. The change returns to flight, is
 // committed, or is given up:
 //
-//   - success: the answer's state is the committed one, also when it is not what
+//   - a state (one has members): it is the committed one, also when it is not what
 //     was asked (the controller may know better)
 //   - OPERATION_NOT_ATTEMPTED, INELIGIBLE_REPLICA: certainly not applied, the
 //     committed set stands; a fetch a little later asks again (H18)
-//   - an error with the state that was read back: for this leader epoch that
-//     state is the committed one (H16); a newer epoch means that this leader was
-//     replaced and will be told so
+//   - so it is beside an error, read back after it (H16); a newer leader epoch in
+//     it means that this leader was replaced and will be told so
 //   - anything else leaves open whether it was applied: the change stays in
 //     flight, so that hw and acknowledgements keep using the larger set, and is
 //     sent again later. Repeating is safe: who carries it out compares, and an
@@ -132,7 +131,7 @@ func (c *core) changed(now time.Time, serial int64, got ISRChanged, err error, e
 		return step{}
 	}
 	switch {
-	case err == nil || (got.PartitionEpoch >= 0 && got.LeaderEpoch >= 0):
+	case len(got.ISR) > 0 && got.PartitionEpoch >= 0:
 		if got.LeaderEpoch != c.leaderEpoch || got.LeaderID != c.self {
 			c.retry(now, lastRetry)
 			return step{}
