@@ -116,6 +116,9 @@ func (b *Broker) bind() error {
 		ReceiveBuffer:       int(b.values.Int("socket.receive.buffer.bytes")),
 		Log:                 b.log.WithField("part", "network"),
 	}
+	if backlog, set := b.values.Lookup("socket.listen.backlog.size"); set {
+		cfg.Backlog, _ = strconv.Atoi(backlog) // Kafka's default of 50 would shrink the system's queue
+	}
 	for _, l := range listeners {
 		cfg.Listeners = append(cfg.Listeners, netserver.Listener{Name: l.Name, Host: l.Host, Port: l.Port, Protocol: l.Protocol})
 	}
