@@ -270,11 +270,14 @@ func (c *core) enforceable(minISR int32) int {
 func (c *core) underMin(minISR int32) bool { return len(c.isr) < c.enforceable(minISR) }
 
 // acked tells whether an acks=all append up to offset can be answered, and how.
+//
+// An ISR that has become too small answers at once, with an error. The high
+// watermark will not move before it grows again (watermark.go), so Kafka since
+// 3.7 lets the request run into its timeout; the error it documents, and gave
+// before, tells the client the reason and half a minute sooner.
 func (c *core) acked(offset int64, minISR int32) (done, enough bool) {
-	if c.hw.Offset < offset {
-		return false, false
-	}
-	return true, len(c.maximal()) >= c.enforceable(minISR)
+	enough = len(c.maximal()) >= c.enforceable(minISR)
+	return c.hw.Offset >= offset || !enough, enough
 }
 
 // check is the assertion of the invariants that a core can see.

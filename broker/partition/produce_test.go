@@ -90,11 +90,9 @@ func TestH14_ISRShrinksBetweenAppendAndAnswer(t *testing.T) {
 	p.state.Unlock()
 	w.m.shrinkISRs()
 	require.Equal(t, []int32{1}, p.Status().ISR)
-	require.Empty(t, wait, "never a success; the high watermark does not move below the minimum")
-	w.config.MinInsync = 1
-	w.logs.UpdateTopicConfig("a", w.config)
-	require.NoError(t, w.produced(1, batch(1, 1)).Err)
-	require.NoError(t, (<-wait)[0].Err)
+	require.ErrorIs(t, (<-wait)[0].Err, kerr.NotEnoughReplicasAfterAppend)
+	require.EqualValues(t, 1, p.Log().EndOffset())
+	require.Zero(t, p.Status().HighWatermark, "and nobody reads it below the minimum")
 }
 
 func TestLosingLeadershipAnswersWaitingProducers(t *testing.T) {
