@@ -518,7 +518,7 @@ func (l *Log) cutAt(i int, pos int64) error {
 	}
 	shorter := list[: i+1 : i+1]
 	l.segments.Store(&shorter)
-	return l.discardLocked(list[i+1:])
+	return l.discardLocked(backwards(list[i+1:]))
 }
 
 // install puts what a walk derived in the place of the segment's files.
@@ -667,7 +667,10 @@ func (l *Log) settleProducers(clean bool) error {
 		keep = append(keep, o)
 	}
 	l.mu.snapshots = keep
-	return l.loadProducersLocked(end)
+	if err := l.loadProducersLocked(end); err != nil {
+		return err
+	}
+	return ignoreCorruption(l.recall())
 }
 
 // close brings everything to disk in the form that Kafka leaves behind and takes the log out of use.

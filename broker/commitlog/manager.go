@@ -492,8 +492,8 @@ func (m *Manager) Close() error {
 const closeWorkers = 8
 
 func (m *Manager) closeDir(d *managedDir) error {
-	if err := d.err(); err != nil {
-		return err
+	if d.err() != nil {
+		return nil // told when it failed
 	}
 	logs := m.every(&d.logDir)
 	err := inParallel(closeWorkers, len(logs), func(i int) error {

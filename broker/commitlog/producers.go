@@ -32,6 +32,10 @@ type batchMeta struct {
 	timestamp  int64
 }
 
+func metaOf(b record.Batch) batchMeta {
+	return batchMeta{lastSeq: b.LastSequence(), delta: b.LastOffsetDelta(), lastOffset: b.LastOffset(), timestamp: b.MaxTimestamp()}
+}
+
 func (b batchMeta) firstSeq() int32 {
 	if b.lastSeq == record.NoSequence {
 		return record.NoSequence
@@ -200,10 +204,7 @@ func (c *change) data(p *producer, v *verification, b record.Batch, at Position,
 			kerr.InvalidTxnState, p.id, p.txnStart)
 	}
 	p.setEpoch(b.ProducerEpoch())
-	p.add(batchMeta{
-		lastSeq: b.LastSequence(), delta: b.LastOffsetDelta(),
-		lastOffset: b.LastOffset(), timestamp: b.MaxTimestamp(),
-	})
+	p.add(metaOf(b))
 	p.lastTimestamp = b.MaxTimestamp()
 	if b.IsTransactional() && p.txnStart == noOffset {
 		p.txnStart = b.BaseOffset()

@@ -139,3 +139,77 @@ func removeIfThere(f vfs.FS, path string) error {
 	}
 	return nil
 }
+
+// recallBytes is how much of a log's end is read for the batches of producers that are known from a snapshot alone.
+const recallBytes = 64 << 10
+
+// recall fills up what a snapshot leaves out: it holds the last batch of each producer only, and a client that was cut
+// off by a restart sends up to five again (BR-004). They are looked for at the very end of the log.
+func (l *Log) recall() error {
+	s := l.active()
+	size := s.size.Load()
+	if len(l.mu.producers.byID) == 0 || size == 0 {
+		return nil
+	}
+	f, err := s.open()
+	if err != nil {
+		return err
+	}
+	defer s.file.release()
+	from, err := s.boundaryBefore(size - recallBytes)
+	if err != nil {
+		return err
+	}
+	seen := map[int64]*producer{}
+	sc := newScanner(f, from, size, walkWindow)
+	for {
+		e, _, err := sc.next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if e.header == nil || e.header.IsControl() || l.mu.producers.byID[e.header.ProducerID()] == nil {
+			continue
+		}
+		p := seen[e.header.ProducerID()]
+		if p == nil {
+			fresh := newProducer(e.header.ProducerID())
+			p = &fresh
+			seen[p.id] = p
+		}
+		p.setEpoch(e.header.ProducerEpoch())
+		p.add(metaOf(e.header))
+	}
+	for id, found := range seen {
+		known := l.mu.producers.byID[id]
+		have, _ := known.last()
+		last, _ := found.last()
+		if known.epoch == found.epoch && known.count < found.count && have.lastOffset == last.lastOffset {
+			known.batches, known.count = found.batches, found.count
+		}
+	}
+	return nil
+}
+
+// boundaryBefore returns the position of a batch at or before pos, by the index.
+func (s *segment) boundaryBefore(pos int64) (int64, error) {
+	if pos <= 0 {
+		return 0, nil
+	}
+	v, err := s.view(&s.offsets)
+	if err != nil {
+		return 0, err
+	}
+	var buf [offsetEntryBytes]byte
+	found, err := s.offsets.lookupIn(s, v, buf[:], func(e []byte) bool {
+		_, at := offsetEntry(e, s.base)
+		return at <= pos
+	})
+	if err != nil || !found {
+		return 0, err
+	}
+	_, at := offsetEntry(buf[:], s.base)
+	return at, nil
+}

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"slices"
 	"strings"
 
@@ -24,6 +23,17 @@ func (l *Log) TruncateTo(offset int64) error {
 	if offset < 0 {
 		return fmt.Errorf("%w: cannot truncate %s to offset %d", kerr.OffsetOutOfRange, l.tp, offset)
 	}
+	l.flushing.Lock()
+	defer l.flushing.Unlock()
+	if offset < l.EndOffset() {
+		base, err := l.batchBase(offset)
+		if err != nil {
+			return l.parent.fail(err)
+		}
+		if err := l.lowerRecoveryPoint(base); err != nil {
+			return err
+		}
+	}
 	before := l.truncations.Load()
 	l.mu.Lock()
 	err := l.truncateLocked(offset)
@@ -35,6 +45,31 @@ func (l *Log) TruncateTo(offset int64) error {
 		return nil
 	}
 	return l.syncTruncation()
+}
+
+// batchBase returns the first offset of the batch that holds offset, or offset when there is none.
+func (l *Log) batchBase(offset int64) (int64, error) {
+	list := l.list()
+	s := list[floor(list, offset)]
+	f, err := s.open()
+	if err != nil {
+		return 0, err
+	}
+	defer s.file.release()
+	e, _, err := s.locate(f, offset, s.size.Load())
+	if err == io.EOF {
+		return offset, nil
+	}
+	return min(offset, e.base), err
+}
+
+// lowerRecoveryPoint brings it to offset, on disk, before anything is cut: a power cut in the middle leaves indexes that
+// are cut and not synced, and recovery must look at them.
+func (l *Log) lowerRecoveryPoint(offset int64) error {
+	l.marks.Lock()
+	l.recoveryPoint.Store(min(l.RecoveryPoint(), offset))
+	l.marks.Unlock()
+	return l.env.lowered(l)
 }
 
 func (l *Log) truncateLocked(offset int64) error {
@@ -68,7 +103,7 @@ func (l *Log) truncateLocked(offset int64) error {
 		rest := list[len(keep):]
 		shorter := keep[:len(keep):len(keep)]
 		l.segments.Store(&shorter)
-		if err := l.discardLocked(rest); err != nil {
+		if err := l.discardLocked(backwards(rest)); err != nil {
 			return err
 		}
 	}
@@ -81,6 +116,14 @@ func (l *Log) truncateLocked(offset int64) error {
 	}
 	l.updateUnstableLocked()
 	return nil
+}
+
+// backwards is the order in which to take segments off the end of a log: a power cut in between must leave a log that ends
+// early, not one with a hole.
+func backwards(list []*segment) []*segment {
+	reversed := slices.Clone(list)
+	slices.Reverse(reversed)
+	return reversed
 }
 
 // shrink moves the end down and everything that must not lie behind it.
@@ -100,9 +143,9 @@ func (l *Log) shrink(end Position) {
 	}
 }
 
-// syncTruncation makes a truncation durable before anything is appended: the recovery point first, for what comes in the
-// place of what was cut is not synced and has to be checked after a crash; then epochs; then the shorter file, so
-// that no power cut brings the cut records back.
+// syncTruncation makes a truncation durable before anything is appended: what comes in the place of what was cut is not
+// synced and has to be checked after a crash, so points that fell go to disk; then epochs; then the shorter file, so that
+// no power cut brings the cut records back. The caller holds the lock of flushes.
 func (l *Log) syncTruncation() error {
 	if err := l.env.lowered(l); err != nil {
 		return err
@@ -110,14 +153,7 @@ func (l *Log) syncTruncation() error {
 	if err := l.flushEpochs(); err != nil {
 		return err
 	}
-	l.flushing.Lock()
-	defer l.flushing.Unlock()
-	truncations := l.truncations.Load()
-	err := errors.Join(l.active().sync(), l.env.fs.SyncDir(l.Dir()))
-	if l.truncations.Load() != truncations && errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return l.parent.fail(err)
+	return l.parent.fail(errors.Join(l.active().sync(), l.env.fs.SyncDir(l.Dir())))
 }
 
 // TruncateFullyAndStartAt removes everything; the next record gets newOffset. The log begins at logStart, or at
@@ -133,6 +169,11 @@ func (l *Log) TruncateFullyAndStartAt(newOffset int64, logStart int64) error {
 	}
 	if newOffset < 0 {
 		return fmt.Errorf("%w: cannot start %s at offset %d", kerr.OffsetOutOfRange, l.tp, newOffset)
+	}
+	l.flushing.Lock()
+	defer l.flushing.Unlock()
+	if err := l.lowerRecoveryPoint(min(newOffset, l.list()[0].base)); err != nil {
+		return err
 	}
 	l.mu.Lock()
 	err := l.restartLocked(newOffset, logStart)

@@ -41,11 +41,10 @@ func (o *batchOrder) step(e entry) {
 	o.epoch = max(o.epoch, e.epoch)
 }
 
-// segmentWalk goes over one segment in recovery. It checks every batch at or behind from, and gathers on the way what is
-// derived from the batches.
+// segmentWalk goes over one segment in recovery. It checks every batch, and gathers on the way what is derived from them.
 type segmentWalk struct {
 	order     batchOrder
-	from      int64 // offset from which CRCs are checked
+	from      int64 // offset from which leader epochs must not go back
 	index     indexBuilder
 	producers producers
 	aborted   []abortedTx
@@ -82,26 +81,25 @@ func (w *segmentWalk) run(f vfs.File, base, size int64) error {
 }
 
 func (w *segmentWalk) take(sc *scanner, e entry, pos, base int64) error {
-	// Offsets are not covered by the CRC: they are checked by their order, the believed ones too, or a torn one that
-	// comes out small would pass for something below the recovery point.
-	if err := w.order.checkOffsets(e); err != nil {
+	// All of the segment is checked, though what lies below the recovery point was synced: it has to be read for the
+	// indexes anyway, and damage there is found here or by a consumer. The CRC does not cover the offsets: a torn one is
+	// known by its order.
+	whole, err := sc.whole(pos, e.size)
+	if err != nil {
+		return err
+	}
+	err = checkEntry(whole)
+	if err == nil {
+		err = w.order.checkOffsets(e)
+	}
+	if err == nil && e.last >= w.from {
+		err = w.order.checkEpoch(e)
+	}
+	if err != nil {
 		return corruptAt(sc.name, pos, "%v", err)
 	}
-	if e.last >= w.from {
-		whole, err := sc.whole(pos, e.size)
-		if err != nil {
-			return err
-		}
-		err = checkEntry(whole)
-		if err == nil {
-			err = w.order.checkEpoch(e)
-		}
-		if err != nil {
-			return corruptAt(sc.name, pos, "%v", err)
-		}
-		if e.header != nil {
-			e.header = record.Batch(whole) // the scanner may have moved its buffer
-		}
+	if e.header != nil {
+		e.header = record.Batch(whole) // the scanner may have moved its buffer
 	}
 	aborted, err := w.producers.replay(sc, e, pos, base)
 	if err != nil {
