@@ -90,7 +90,7 @@ func TestReassignmentsAreDescribedAsKIP455Does(t *testing.T) {
 func TestRequestVersionsFollowTheProtocolVersion(t *testing.T) {
 	for text, want := range map[string][3]int16{
 		"2.4-IV0": {3, 5, 1}, "2.4": {4, 6, 2}, "2.5": {4, 6, 2}, "2.6": {4, 6, 3}, "2.7": {4, 6, 3}, "2.8-IV0": {4, 6, 3}, "2.8": {5, 7, 3},
-		"3.0": {5, 7, 3}, "3.1": {5, 7, 3}, "3.2": {6, 7, 3}, "3.3": {6, 7, 3}, "3.4-IV0": {7, 8, 4}, "3.9": {7, 8, 4}, "3.9-IV0": {7, 8, 4},
+		"3.0": {5, 7, 3}, "3.1": {5, 7, 3}, "3.2": {6, 7, 3}, "3.3": {6, 7, 3}, "3.4-IV0": {7, 8, 3}, "3.9": {7, 8, 3}, "3.9-IV0": {7, 8, 3},
 	} {
 		v, err := ParseIBP(text)
 		require.NoError(t, err)

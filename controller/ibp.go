@@ -89,10 +89,11 @@ func (v IBP) updateMetadataVersion() int16 {
 	}
 }
 
+// stopReplicaVersion stays at 3, where Kafka goes on to 4 with 3.4. Version 4 only adds whether the controller is a KRaft
+// one, which this one never is, and kmsg 1.15 writes that field behind the controller epoch instead of before it, so that a
+// Kafka broker would read another epoch and refuse this controller from then on.
 func (v IBP) stopReplicaVersion() int16 {
 	switch {
-	case v.AtLeast(3, 4, 0):
-		return 4
 	case v.AtLeast(2, 6, 0):
 		return 3
 	case v.AtLeast(2, 4, 1):
