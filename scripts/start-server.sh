@@ -1,6 +1,6 @@
 #!/bin/sh
 # start-server.sh NAME COMMAND USAGE [-daemon] [-name X] [-loggc] FILE [ARGUMENT...]: what kafka-server-start.sh and zookeeper-server-start.sh share.
-# With -daemon the server runs in the background and writes to $LOG_DIR/NAME.out (logs/ beside scripts/ by default).
+# With -daemon the server runs in the background and writes to $LOG_DIR/NAME.out (logs/ beside scripts/ by default), its process id to NAME.pid.
 here=$(cd "$(dirname "$0")" && pwd) || exit 1
 name=$1 command=$2 usage=$3
 shift 3
@@ -25,3 +25,4 @@ fi
 dir=${LOG_DIR:-$(dirname "$here")/logs}
 mkdir -p "$dir" || exit 1
 nohup "$here/barnabas.sh" "$command" --config "$file" "$@" >"$dir/$name.out" 2>&1 </dev/null &
+echo $! >"$dir/$name.pid"
