@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"barnabas/admin"
 	"barnabas/broker/commitlog"
 	"barnabas/broker/metadata"
 	"barnabas/broker/partition"
@@ -31,7 +32,8 @@ import (
 // connection is closed, which is the only sign such a client can see.
 //
 // Not honoured: the message sets of before Kafka 0.11 in versions 0 to 2, which
-// are refused with UNSUPPORTED_FOR_MESSAGE_FORMAT. The versions are served
+// are refused with UNSUPPORTED_FOR_MESSAGE_FORMAT; transactions, which are
+// refused as long as there is no coordinator to ask about them. The versions are served
 // because librdkafka takes a broker without them for one without compression.
 func (d *Dispatcher) produce(c *call, req *kmsg.ProduceRequest) {
 	op := &produceCall{d: d, call: c, version: req.Version, acks: req.Acks}
@@ -147,11 +149,22 @@ func (op *produceCall) check() error {
 		default:
 			p.Err = seen.allowed(op.version)
 		}
+		if p.Err == nil && seen.transactional {
+			p.Err = errNotVerified
+		}
 		if p.Err == nil {
 			op.accepted++
 		}
 	}
 	return nil
+}
+
+// errNotVerified refuses the records of a transaction: whether the partition is
+// part of it (KIP-890) can be asked of no coordinator yet, and a transaction
+// that nobody ends would hold up its readers for ever.
+var errNotVerified = &admin.Error{
+	Code:    kerr.NotEnoughReplicas,
+	Message: "Unable to verify the partition has been added to the transaction. Underlying error: COORDINATOR_NOT_AVAILABLE",
 }
 
 // adminClientID is the client id under which Kafka's own tools may write to
@@ -174,16 +187,7 @@ func (op *produceCall) refuse(err error) {
 	for i := range op.request.Partitions {
 		op.request.Partitions[i].Err = err
 	}
-	results := op.refused()
-	for i := range results {
-		results[i].ErrorMessage = refusalText(err)
-	}
-	op.done(results)
-}
-
-func refusalText(err error) string {
-	_, message := code(err)
-	return stringOrEmpty(message)
+	op.done(op.refused())
 }
 
 func failedProduce(topic string, id int32, err error) partition.ProduceResult {
@@ -196,8 +200,13 @@ func failedProduce(topic string, id int32, err error) partition.ProduceResult {
 
 func (op *produceCall) done(results []partition.ProduceResult) {
 	for i := range results {
-		if r := &results[i]; r.Err != nil {
-			r.Err = placed(op.d.deps.Metadata.Load(), r.Topic, r.Partition, r.Err)
+		r := &results[i]
+		if r.Err == nil {
+			continue
+		}
+		r.Err = placed(op.d.deps.Metadata.Load(), r.Topic, r.Partition, r.Err)
+		if told := (*admin.Error)(nil); errors.As(r.Err, &told) {
+			r.ErrorMessage = told.Message
 		}
 	}
 	if op.acks == 0 {

@@ -23,7 +23,7 @@ func TestTopicsAreUsableWhenTheirCreationIsAnswered(t *testing.T) {
 	k := startCluster(t, dir, func(properties string) { start(t, dir, program, "broker", properties) })
 	r := &recorder{t: t, kafka: k, cluster: recordedCluster{topicIDs: make(map[string][16]byte), doors: k.doors}}
 	r.prepare()
-	for i := range 60 {
+	for i := range 20 {
 		name := fmt.Sprint("new-", i)
 		create := kmsg.NewPtrCreateTopicsRequest()
 		create.Version, create.TimeoutMillis = 7, 5000
