@@ -90,6 +90,7 @@ func (c *core) answerPartition(now time.Time, tp commitlog.TopicPartition, got *
 	case err == nil && c.cutByFetch && got.DivergingEpoch.EndOffset >= 0:
 		return &op{part: p, epoch: p.leaderEpoch, kind: cutByEpoch, leaderFound: got.DivergingEpoch.Epoch, leaderEnd: got.DivergingEpoch.EndOffset}, nil
 	case err == nil:
+		p.lag = max(0, got.HighWatermark-p.offset)
 		return &op{part: p, epoch: p.leaderEpoch, kind: appendRecords, offset: p.offset, fetched: partition.Fetched{
 			LeaderEpoch: p.leaderEpoch, Offset: p.offset, Records: got.RecordBatches,
 			HighWatermark: got.HighWatermark, LogStartOffset: got.LogStartOffset,

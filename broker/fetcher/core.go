@@ -70,6 +70,7 @@ type part struct {
 	leaderEnd   int64     // in state locatingStart
 	delayed     time.Time // no request before; zero: none
 	failures    int       // in a row, for the delay
+	lag         int64     // behind the leader's high watermark at its last answer
 	resync      bool      // where the log stands must be read again before the next request
 	turn        int64
 	listed      bool // in session.changed

@@ -159,14 +159,24 @@ func fetcherNumber(tp commitlog.TopicPartition, fetchers int) uint32 {
 
 // Counts are numbers for metrics.
 type Counts struct {
-	Fetchers, Partitions int
+	Fetchers   int
+	Partitions int
+	Failed     int   // given up until an order brings them again
+	MaxLag     int64 // records behind a leader's high watermark
 }
 
 // Counts counts.
 func (m *Manager) Counts() Counts {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return Counts{Fetchers: len(m.mu.loops), Partitions: len(m.mu.of)}
+	c := Counts{Fetchers: len(m.mu.loops)}
+	for _, l := range m.mu.loops {
+		lag, partitions := l.maxLag()
+		c.Partitions += partitions
+		c.MaxLag = max(c.MaxLag, lag)
+	}
+	c.Failed = len(m.mu.of) - c.Partitions
+	return c
 }
 
 // Close stops every goroutine and waits for it.

@@ -23,6 +23,7 @@ func TestFollowersCopyTheLeader(t *testing.T) {
 				require.EqualValues(t, i, offset)
 			}
 			c.settled()
+			require.Equal(t, Counts{Fetchers: 1, Partitions: 1}, c.nodes[2].fetchers.Counts())
 			_, want := c.nodes[1].values(t)
 			for _, id := range []int32{2, 3} {
 				_, got := c.nodes[id].values(t)

@@ -73,6 +73,16 @@ func (l *loop) remove(tps []commitlog.TopicPartition) int {
 	return len(l.mu.core.parts)
 }
 
+// maxLag is how far the furthest partition is behind its leader.
+func (l *loop) maxLag() (lag int64, partitions int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, p := range l.mu.core.parts {
+		lag = max(lag, p.lag)
+	}
+	return lag, len(l.mu.core.parts)
+}
+
 func (l *loop) tell() {
 	select {
 	case l.told <- struct{}{}:

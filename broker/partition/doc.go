@@ -14,8 +14,10 @@
 //	a leader epoch never goes back
 //	the in-sync replicas of a leader contain the leader
 //
-// Locks, in the order they are taken: Manager.mu, Partition.role,
-// Partition.state, then the log's own. No lock is held while a callback of
-// another package (done functions, ISRChanger, Fetchers) runs, except
-// role.RLock over an append or a read of the log.
+// Locks, in the order they are taken: Manager.orders (one order of a controller
+// at a time), Manager.mu, Partition.role, Partition.state, then the log's own;
+// Partition.flush and those of package purgatory are leaves. Only orders is held
+// while Fetchers or OnRoles run, and no lock while a done function or the
+// ISRChanger does. Nothing waits for a disk under state; under role.RLock an
+// append, a read or a cut of the log does.
 package partition
