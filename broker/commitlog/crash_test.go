@@ -184,7 +184,7 @@ func (s *crashScript) step() {
 		s.done("flush")
 	case n < 69:
 		s.m.dirs[0].flusher.work(false)
-		s.now.flushed = max(s.now.flushed, min(l.RecoveryPoint(), l.EndOffset()))
+		s.now.flushed = max(s.now.flushed, min(l.RecoveryPoint(), l.active().base))
 		s.now.settled = true
 		s.done("background flush")
 	case n < 74:
@@ -465,13 +465,19 @@ func (c *crashCase) run(imageSeed uint64, deep, twice bool) (opened int) {
 }
 
 func TestWhateverAPowerCutLeavesRecoversToWhatWasPromised(t *testing.T) {
-	first, last := uint64(1), uint64(10)
+	var seeds []uint64
+	first, last := uint64(1), uint64(8)
 	if s := os.Getenv("BARNABAS_SEED"); s != "" { // one seed, or "from-to"
 		_, err := fmt.Sscanf(s+"-"+s, "%d-%d", &first, &last)
 		require.NoError(t, err)
+	} else {
+		seeds = append(seeds, 41, 70, 110, 159, 167, 220, 291) // each found something once
+	}
+	for seed := first; seed <= last; seed++ {
+		seeds = append(seeds, seed)
 	}
 	cuts, disks := 0, 0
-	for seed := first; seed <= last; seed++ {
+	for _, seed := range seeds {
 		t.Run(fmt.Sprintf("seed-%d", seed), func(t *testing.T) {
 			s := &crashScript{t: t, rng: rand.New(rand.NewPCG(seed, 9)), fs: vfs.NewCrashFS(), clock: newClock(), next: map[int64]int32{}, hwLags: seed%2 == 0}
 			s.boot()
@@ -493,6 +499,6 @@ func TestWhateverAPowerCutLeavesRecoversToWhatWasPromised(t *testing.T) {
 	}
 	t.Logf("%d power cuts, %d disks recovered", cuts, disks)
 	if !t.Failed() {
-		require.Greater(t, uint64(cuts), 500*(last-first+1), "the scripts do next to nothing")
+		require.Greater(t, cuts, 500*len(seeds), "the scripts do next to nothing")
 	}
 }

@@ -699,7 +699,8 @@ func (l *Log) close() error {
 
 // flushAll is Flush, and the indexes of the active segment are durable too.
 func (l *Log) flushAll() error {
-	changed := l.EndOffset() > l.RecoveryPoint() || l.newNames.Load()
+	// A truncation leaves indexes behind that are cut and not synced, though nothing was appended since.
+	changed := l.EndOffset() > l.RecoveryPoint() || l.newNames.Load() || !l.active().indexSynced.Load()
 	if err := l.Flush(); err != nil || !changed {
 		return err
 	}

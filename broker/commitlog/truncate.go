@@ -267,10 +267,9 @@ func (l *Log) advanceStartLocked(offset int64) (bool, error) {
 		return false, nil
 	}
 	l.start.Store(offset)
+	// The recovery point stays where it is, unlike Kafka's. Its checkpoint may reach the disk before that of the start, and
+	// then the records before this offset would be believed and served though they were never synced.
 	l.marks.Unlock()
-	if l.RecoveryPoint() < offset {
-		l.recoveryPoint.Store(offset)
-	}
 	l.epochs.set(l.epochs.load().cutStart(offset))
 	l.updateUnstableLocked()
 	return true, nil
