@@ -39,6 +39,8 @@ type transition struct {
 // has not spoken of, is set aside, not deleted, and a new one begins (KIP-516,
 // H36). A full order (type 2) names everything this broker should have: other
 // logs are set aside likewise (H34).
+//
+//lint:ignore ST1008 the refusal of all comes before the outcome of each, as in the answer
 func (m *Manager) ApplyLeaderAndISR(req LeaderAndISR) (all error, each []PartitionError) {
 	m.orders.Lock()
 	defer m.orders.Unlock()

@@ -12,6 +12,8 @@ import (
 // where it says so. Errors for all are those of ApplyLeaderAndISR; per partition,
 // in request order: FENCED_LEADER_EPOCH when the order is older than what this
 // replica knows (KIP-570, H27), KAFKA_STORAGE_ERROR.
+//
+//lint:ignore ST1008 the refusal of all comes before the outcome of each, as in the answer
 func (m *Manager) StopReplicas(req StopReplicas) (all error, each []PartitionError) {
 	m.orders.Lock()
 	defer m.orders.Unlock()
