@@ -35,52 +35,66 @@ func with(b Batch, at int, value ...byte) Batch {
 
 var codecs = []Codec{None, Gzip, Snappy, LZ4, Zstd}
 
-func TestWhatIsRefusedAndInWhichWords(t *testing.T) {
-	const now = int64(1_000_000)
-	create := Rules{Partition: "t-3", CheckTimestamps: true, Now: now, BeforeMax: 1000, AfterMax: 500}
-	appendTime := Rules{Partition: "t-3", Now: now}
-	compacted := create
-	compacted.RequireKey = true
-	fromCoordinator := create
-	fromCoordinator.AllowControl = true
-	logTime := now - 10
+// refusal is a batch that must be refused, and how.
+type refusal struct {
+	what    string
+	batch   Batch
+	rules   Rules
+	err     *kerr.Error
+	message string
+	records []RecordError
+}
 
+const now = int64(1_000_000)
+
+// The rules of a topic that keeps the producers' time, and of others.
+var (
+	create          = Rules{Partition: "t-3", CheckTimestamps: true, Now: now, BeforeMax: 1000, AfterMax: 500}
+	appendTime      = Rules{Partition: "t-3", Now: now}
+	compacted       = Rules{Partition: "t-3", CheckTimestamps: true, Now: now, BeforeMax: 1000, AfterMax: 500, RequireKey: true}
+	fromCoordinator = Rules{Partition: "t-3", CheckTimestamps: true, Now: now, BeforeMax: 1000, AfterMax: 500, AllowControl: true}
+	logTime         = now - 10
+)
+
+func refusals(t *testing.T, codec Codec) []refusal {
+	good := good(t, codec)
+	name := map[bool]string{true: "DefaultRecord", false: "PartialDefaultRecord"}[codec == None]
+	return []refusal{
+		{"unknown codec", with(good, offAttributes, 0, 5), create, kerr.UnsupportedCompressionType, "Unknown compression type id: 5", nil},
+		{"base offset", with(good, offBaseOffset, 0, 0, 0, 0, 0, 0, 0, 7), create, kerr.InvalidRecord, "The baseOffset of the record batch in the append to t-3 should be 0, but it is 7", nil},
+		{"negative delta", with(good, offLastOffsetDelta, 0xff, 0xff, 0xff, 0xff), create, kerr.InvalidRecord, "Batch has an invalid offset range: [0, -1] in topic partition t-3", nil},
+		{"no records", with(good, offCount, 0, 0, 0, 0), create, kerr.InvalidRecord, "Invalid reported count for record batch: 0 in topic partition t-3", nil},
+		{"negative count", with(good, offCount, 0xff, 0xff, 0xff, 0xfe), create, kerr.InvalidRecord, "Invalid reported count for record batch: -2 in topic partition t-3", nil},
+		{"count and delta", with(good, offCount, 0, 0, 0, 2), create, kerr.InvalidRecord, "Inconsistent batch offset range [0, 2] and count of records 2 in topic partition t-3", nil},
+		{"control", with(good, offAttributes+1, byte(codec)|attrControl), create, kerr.InvalidRecord, "Clients are not allowed to write control records in topic partition t-3", nil},
+		{"sequence", build(t, BuilderOptions{Codec: codec, Producer: &Producer{ID: 9, BaseSequence: -1}}, kv(now)), create, kerr.InvalidRecord, "Invalid sequence number -1 in record batch with producerId 9 in topic partition t-3", nil},
+		{"too few records", with(with(good, offLastOffsetDelta, 0, 0, 0, 3), offCount, 0, 0, 0, 4), create, kerr.InvalidRecord, badEnd, nil},
+		{"too many records", with(with(good, offLastOffsetDelta, 0, 0, 0, 1), offCount, 0, 0, 0, 2), create, kerr.InvalidRecord, "Incorrect declared batch size, records still remaining in file", nil},
+		{"gap", build(t, BuilderOptions{Codec: codec}, kv(now), Record{Offset: 2, Timestamp: now}), fromCoordinator, kerr.InvalidRecord, "Offset deltas of the records of the batch are not consecutive in topic partition t-3", nil},
+		{"no key", build(t, BuilderOptions{Codec: codec}, kv(now), Record{Timestamp: now}, kv(now), Record{Timestamp: now, Value: []byte("v")}), compacted, kerr.InvalidRecord,
+			"One or more records have been rejected due to 2 record errors in total, and only showing the first three errors at most: " +
+				"[RecordError(batchIndex=1, message='Compacted topic cannot accept message without key in topic partition t-3'), " +
+				"RecordError(batchIndex=3, message='Compacted topic cannot accept message without key in topic partition t-3')]",
+			[]RecordError{{1, "Compacted topic cannot accept message without key in topic partition t-3"}, {3, "Compacted topic cannot accept message without key in topic partition t-3"}}},
+		{"too old and too new", build(t, BuilderOptions{Codec: codec}, kv(now-1001), kv(now), kv(now+501), kv(now-1000), kv(now+500)), create, kerr.InvalidTimestamp,
+			"One or more records have been rejected due to invalid timestamp",
+			[]RecordError{{0, "Timestamp 998999 of message with offset 0 is out of range. The timestamp should be within [999000, 1000500]"},
+				{2, "Timestamp 1000501 of message with offset 2 is out of range. The timestamp should be within [999000, 1000500]"}}},
+		{"the producer sets append time", build(t, BuilderOptions{Codec: codec, AppendTime: &logTime}, kv(now)), appendTime, kerr.InvalidTimestamp,
+			"One or more records have been rejected due to invalid timestamp",
+			[]RecordError{{0, "Invalid timestamp type in message " + name + "(offset=0, timestamp=999990, key=1 bytes, value=1 bytes). Producer should not set timestamp type to LogAppendTime."}}},
+	}
+}
+
+// good is a batch that must be accepted.
+func good(t *testing.T, codec Codec) Batch {
+	return build(t, BuilderOptions{Codec: codec}, kv(now), kv(now+1), kv(now-1))
+}
+
+func TestWhatIsRefusedAndInWhichWords(t *testing.T) {
 	for _, codec := range codecs {
-		good := build(t, BuilderOptions{Codec: codec}, kv(now), kv(now+1), kv(now-1))
-		name := map[bool]string{true: "DefaultRecord", false: "PartialDefaultRecord"}[codec == None]
-		cases := []struct {
-			what    string
-			batch   Batch
-			rules   Rules
-			err     *kerr.Error
-			message string
-			records []RecordError
-		}{
-			{"unknown codec", with(good, offAttributes, 0, 5), create, kerr.UnsupportedCompressionType, "Unknown compression type id: 5", nil},
-			{"base offset", with(good, offBaseOffset, 0, 0, 0, 0, 0, 0, 0, 7), create, kerr.InvalidRecord, "The baseOffset of the record batch in the append to t-3 should be 0, but it is 7", nil},
-			{"negative delta", with(good, offLastOffsetDelta, 0xff, 0xff, 0xff, 0xff), create, kerr.InvalidRecord, "Batch has an invalid offset range: [0, -1] in topic partition t-3", nil},
-			{"no records", with(good, offCount, 0, 0, 0, 0), create, kerr.InvalidRecord, "Invalid reported count for record batch: 0 in topic partition t-3", nil},
-			{"negative count", with(good, offCount, 0xff, 0xff, 0xff, 0xfe), create, kerr.InvalidRecord, "Invalid reported count for record batch: -2 in topic partition t-3", nil},
-			{"count and delta", with(good, offCount, 0, 0, 0, 2), create, kerr.InvalidRecord, "Inconsistent batch offset range [0, 2] and count of records 2 in topic partition t-3", nil},
-			{"control", with(good, offAttributes+1, byte(codec)|attrControl), create, kerr.InvalidRecord, "Clients are not allowed to write control records in topic partition t-3", nil},
-			{"sequence", build(t, BuilderOptions{Codec: codec, Producer: &Producer{ID: 9, BaseSequence: -1}}, kv(now)), create, kerr.InvalidRecord, "Invalid sequence number -1 in record batch with producerId 9 in topic partition t-3", nil},
-			{"too few records", with(with(good, offLastOffsetDelta, 0, 0, 0, 3), offCount, 0, 0, 0, 4), create, kerr.InvalidRecord, badEnd, nil},
-			{"too many records", with(with(good, offLastOffsetDelta, 0, 0, 0, 1), offCount, 0, 0, 0, 2), create, kerr.InvalidRecord, "Incorrect declared batch size, records still remaining in file", nil},
-			{"gap", build(t, BuilderOptions{Codec: codec}, kv(now), Record{Offset: 2, Timestamp: now}), fromCoordinator, kerr.InvalidRecord, "Offset deltas of the records of the batch are not consecutive in topic partition t-3", nil},
-			{"no key", build(t, BuilderOptions{Codec: codec}, kv(now), Record{Timestamp: now}, kv(now), Record{Timestamp: now, Value: []byte("v")}), compacted, kerr.InvalidRecord,
-				"One or more records have been rejected due to 2 record errors in total, and only showing the first three errors at most: " +
-					"[RecordError(batchIndex=1, message='Compacted topic cannot accept message without key in topic partition t-3'), " +
-					"RecordError(batchIndex=3, message='Compacted topic cannot accept message without key in topic partition t-3')]",
-				[]RecordError{{1, "Compacted topic cannot accept message without key in topic partition t-3"}, {3, "Compacted topic cannot accept message without key in topic partition t-3"}}},
-			{"too old and too new", build(t, BuilderOptions{Codec: codec}, kv(now-1001), kv(now), kv(now+501), kv(now-1000), kv(now+500)), create, kerr.InvalidTimestamp,
-				"One or more records have been rejected due to invalid timestamp",
-				[]RecordError{{0, "Timestamp 998999 of message with offset 0 is out of range. The timestamp should be within [999000, 1000500]"},
-					{2, "Timestamp 1000501 of message with offset 2 is out of range. The timestamp should be within [999000, 1000500]"}}},
-			{"the producer sets append time", build(t, BuilderOptions{Codec: codec, AppendTime: &logTime}, kv(now)), appendTime, kerr.InvalidTimestamp,
-				"One or more records have been rejected due to invalid timestamp",
-				[]RecordError{{0, "Invalid timestamp type in message " + name + "(offset=0, timestamp=999990, key=1 bytes, value=1 bytes). Producer should not set timestamp type to LogAppendTime."}}},
-		}
-		for _, c := range cases {
+		good := good(t, codec)
+		for _, c := range refusals(t, codec) {
 			t.Run(fmt.Sprintf("%s/%s", codec, c.what), func(t *testing.T) {
 				_, err := Validate(c.batch, c.rules)
 				require.ErrorIs(t, err, c.err)
@@ -138,10 +152,10 @@ func TestThereAreAtMostSoManyRecordErrors(t *testing.T) {
 }
 
 // Each field of a record, set to what cannot be.
-func TestRecordsThatCannotBe(t *testing.T) {
+func brokenRecords() map[string][]byte {
 	record := func(body ...byte) []byte { return append(appendVarint(nil, int64(len(body))), body...) }
 	z := func(v int64) byte { return appendVarint(nil, v)[0] }
-	cases := map[string][]byte{
+	return map[string][]byte{
 		"nothing":                  {},
 		"length runs on":           {0x80, 0x80, 0x80, 0x80, 0x80, 0x01},
 		"negative length":          {z(-1)},
@@ -161,7 +175,10 @@ func TestRecordsThatCannotBe(t *testing.T) {
 		"no header value":          record(0, 0, 0, z(-1), z(-1), z(1), z(1), 'h'),
 		"bytes behind the headers": record(0, 0, 0, z(-1), z(-1), z(0), 0),
 	}
-	for name, raw := range cases {
+}
+
+func TestRecordsThatCannotBe(t *testing.T) {
+	for name, raw := range brokenRecords() {
 		for _, codec := range codecs {
 			t.Run(fmt.Sprintf("%s/%s", name, codec), func(t *testing.T) {
 				b := batchOfRaw(t, codec, 1, raw)
