@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"sync"
 
 	"barnabas/broker/record"
 	"barnabas/broker/vfs"
@@ -97,6 +98,24 @@ type scanner struct {
 
 func newScanner(f vfs.File, from, limit int64, window int) *scanner {
 	return &scanner{f: f, name: f.Name(), pos: from, limit: limit, window: window}
+}
+
+// seekers are scanners with a small window, kept for the next look-up: every fetch needs one.
+var seekers = sync.Pool{New: func() any { return &scanner{buf: make([]byte, 0, seekWindow)} }}
+
+// seek is newScanner with a small window; the caller gives the scanner back with done.
+func seek(f vfs.File, from, limit int64, window int) *scanner {
+	s := seekers.Get().(*scanner)
+	*s = scanner{f: f, name: f.Name(), pos: from, limit: limit, window: window, buf: s.buf[:0]}
+	return s
+}
+
+// done gives a scanner back. Entries that it returned must not be used for their header any more.
+func (s *scanner) done() {
+	s.f = nil
+	if cap(s.buf) <= seekWindow {
+		seekers.Put(s)
+	}
 }
 
 // fill returns n bytes at pos, or what there is before limit.

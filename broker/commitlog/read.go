@@ -188,7 +188,9 @@ func (l *Log) readSegment(s *segment, from int64, upTo Position, o ReadOptions) 
 func (l *Log) findFirst(s *segment, f vfs.File, from, limit int64) (pos, size int64, err error) {
 	if c := l.cursor.Load(); c != nil && c.Offset == from && c.SegmentBase == s.base && c.SegmentPos < limit {
 		// The log may have been cut and written anew since the cursor was set.
-		e, at, err := newScanner(f, c.SegmentPos, limit, peekBytes).next()
+		sc := seek(f, c.SegmentPos, limit, peekBytes)
+		e, at, err := sc.next()
+		sc.done()
 		if err == nil && e.base <= from && from <= e.last {
 			return at, e.size, nil
 		}

@@ -123,7 +123,9 @@ func (s *segment) tryLookup(f vfs.File, target int64) (int64, error) {
 	if pos >= s.size.Load() {
 		return 0, errLies
 	}
-	e, _, err := newScanner(f, pos, s.size.Load(), peekBytes).next()
+	sc := seek(f, pos, s.size.Load(), peekBytes)
+	e, _, err := sc.next()
+	sc.done()
 	if corrupt := (*CorruptionError)(nil); errors.As(err, &corrupt) {
 		return 0, errLies
 	}
@@ -155,10 +157,12 @@ func (s *segment) locate(f vfs.File, target, limit int64) (entry, int64, error) 
 	if err != nil {
 		return entry{}, 0, err
 	}
-	sc := newScanner(f, pos, limit, seekWindow)
+	sc := seek(f, pos, limit, seekWindow)
+	defer sc.done()
 	for {
 		e, at, err := sc.next()
 		if err != nil || e.last >= target {
+			e.header = nil // it lies in the scanner's buffer
 			return e, at, err
 		}
 	}
