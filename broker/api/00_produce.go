@@ -204,6 +204,7 @@ func (op *produceCall) done(results []partition.ProduceResult) {
 		if r.Err == nil {
 			continue
 		}
+		op.d.faults("produce", r.Err)
 		r.Err = placed(op.d.deps.Metadata.Load(), r.Topic, r.Partition, r.Err)
 		if told := (*admin.Error)(nil); errors.As(r.Err, &told) {
 			r.ErrorMessage = told.Message

@@ -369,6 +369,7 @@ func (op *fetchCall) partition(to *wire.FetchPartition, from *partition.FetchRes
 		Records:              from.Records,
 	}
 	if from.Err != nil {
+		op.d.faults("fetch", from.Err)
 		snapshot := op.d.deps.Metadata.Load()
 		to.ErrorCode = fetchErrorCode(op.version, placed(snapshot, from.Topic, from.Partition, from.Err))
 		if op.version >= 16 && (to.ErrorCode == kerr.NotLeaderForPartition.Code || to.ErrorCode == kerr.FencedLeaderEpoch.Code) {

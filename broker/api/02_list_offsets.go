@@ -93,6 +93,7 @@ func (d *Dispatcher) listOffset(req *kmsg.ListOffsetsRequest, topic string, ask 
 	}
 	ts, offset, leaderEpoch, err := d.deps.Replicas.ListOffset(topic, ask.Partition, ask.Timestamp, req.IsolationLevel == 1, req.ReplicaID, epoch, max(req.Version, 1))
 	if err != nil {
+		d.faults("looking up an offset", err)
 		err = placed(snapshot, topic, ask.Partition, err)
 		to := failedOffset(ask.Partition, err)
 		if to.ErrorCode == kerr.OffsetNotAvailable.Code && req.Version < 5 {

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"math"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -49,6 +48,7 @@ func (d *Dispatcher) metadata(c *call, req *kmsg.MetadataRequest) {
 	}
 	d.work(c, func(ctx context.Context) {
 		for _, t := range d.autoCreate(ctx, missing) {
+			d.faults("creating "+t.name, t.err)
 			q.fail(t.name, t.err)
 		}
 		c.answer(d.metadataAnswer(&q))
@@ -244,10 +244,8 @@ func (d *Dispatcher) metadataAnswer(q *metadataQuery) *kmsg.MetadataResponse {
 // Authorized operations as bits by the operation's number, everything allowed:
 // of a topic read, write, create, delete, alter, describe, describe and alter
 // configs; of the cluster create, alter, describe, cluster action, describe and
-// alter configs, idempotent write, create and describe tokens.
+// alter configs, idempotent write.
 const (
 	topicOperations   int32 = 1<<3 | 1<<4 | 1<<5 | 1<<6 | 1<<7 | 1<<8 | 1<<10 | 1<<11
 	clusterOperations int32 = 1<<5 | 1<<7 | 1<<8 | 1<<9 | 1<<10 | 1<<11 | 1<<12
-
-	operationsNotAsked int32 = math.MinInt32
 )

@@ -108,6 +108,7 @@ func (op *createCall) created(results []admin.TopicResult) {
 	byName := make(map[string]*admin.TopicResult, len(results))
 	waiting := false
 	for i := range results {
+		op.d.faults("creating "+results[i].Name, results[i].Err)
 		byName[results[i].Name] = &results[i]
 		waiting = waiting || results[i].Err == nil
 	}

@@ -111,6 +111,7 @@ func (op *deleteCall) names(topics []kmsg.DeleteTopicsRequestTopic, snapshot *me
 func (op *deleteCall) marked(results []admin.DeleteResult) {
 	waiting := false
 	for i := range results {
+		op.d.faults("deleting "+results[i].Name, results[i].Err)
 		waiting = waiting || results[i].Err == nil
 		op.setError(results[i].Name, results[i].Err)
 	}

@@ -39,6 +39,7 @@ func (d *Dispatcher) deleteRecords(c *call, req *kmsg.DeleteRecordsRequest) {
 				return r
 			}
 			r := results[tp]
+			d.faults("deleting records", r.Err)
 			r.Err = placed(snapshot, tp.Topic, tp.Partition, r.Err)
 			return r
 		}))

@@ -34,6 +34,7 @@ func (d *Dispatcher) endOfEpoch(snapshot *metadata.Snapshot, topic string, ask *
 	to.Partition, to.LeaderEpoch, to.EndOffset = ask.Partition, partition.None, partition.None
 	epoch, end, err := d.deps.Replicas.OffsetForLeaderEpoch(topic, ask.Partition, ask.CurrentLeaderEpoch, ask.LeaderEpoch)
 	if err != nil {
+		d.faults("looking up an epoch", err)
 		to.ErrorCode, _ = code(placed(snapshot, topic, ask.Partition, err))
 		return to
 	}

@@ -48,6 +48,7 @@ func (d *Dispatcher) describeConfigs(c *call, req *kmsg.DescribeConfigsRequest) 
 	}
 	d.work(c, func(ctx context.Context) {
 		for i, r := range d.deps.Admin.DescribeConfigs(ctx, specs, options) {
+			d.faults("describing "+r.Resource.Name, r.Err)
 			fillDescribed(&resp.Resources[rows[i]], &r, options)
 		}
 		c.answer(resp)

@@ -43,6 +43,7 @@ func (d *Dispatcher) alterConfigs(c *call, req *kmsg.AlterConfigsRequest) {
 	}
 	d.work(c, func(ctx context.Context) {
 		for i, r := range d.deps.Admin.AlterConfigs(ctx, specs, req.ValidateOnly) {
+			d.faults("configuring "+r.Resource.Name, r.Err)
 			row := &resp.Resources[rows[i]]
 			row.ErrorCode, row.ErrorMessage = code(r.Err)
 		}

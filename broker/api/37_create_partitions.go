@@ -72,6 +72,7 @@ type enlargeCall struct {
 func (op *enlargeCall) enlarged(results []admin.PartitionsResult) {
 	for i := range results {
 		r := &results[i]
+		op.d.faults("enlarging "+r.Name, r.Err)
 		if r.Err == nil {
 			op.counts[r.Name] = r.Count
 		}

@@ -40,6 +40,7 @@ func (d *Dispatcher) incrementalAlterConfigs(c *call, req *kmsg.IncrementalAlter
 	}
 	d.work(c, func(ctx context.Context) {
 		for i, r := range d.deps.Admin.IncrementalAlterConfigs(ctx, specs, req.ValidateOnly) {
+			d.faults("configuring "+r.Resource.Name, r.Err)
 			row := &resp.Resources[rows[i]]
 			row.ErrorCode, row.ErrorMessage = code(r.Err)
 		}

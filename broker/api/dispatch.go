@@ -96,7 +96,7 @@ func New(cfg Config, deps Dependencies) *Dispatcher {
 	return &Dispatcher{
 		cfg:      cfg,
 		deps:     deps,
-		log:      cfg.Log,
+		log:      cfg.Log.WithField("broker", cfg.BrokerID),
 		sessions: newFetchSessions(cfg.FetchSessionSlots, func() int32 { return 1 + rand.Int32N(1<<31-1) }),
 		waits:    newTopicWaits(deps.Metadata),
 		creating: newAutoCreations(),
@@ -206,10 +206,19 @@ func (d *Dispatcher) Handle(r *wire.Request) {
 	handlers[h.Key](d, c, req)
 }
 
+// workLimit bounds what a worker does for one request: a client has given up
+// long before, and the next one shall find a worker.
+const workLimit = time.Minute
+
 // work runs f on a worker. f gets a context that ends when the Dispatcher
-// closes.
+// closes, or after workLimit.
 func (d *Dispatcher) work(c *call, f func(context.Context)) {
-	if !d.workers.submit(f) {
+	limited := func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(ctx, workLimit)
+		defer cancel()
+		f(ctx)
+	}
+	if !d.workers.submit(limited) {
 		c.Close(errBusy)
 	}
 }

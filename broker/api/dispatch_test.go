@@ -1,7 +1,10 @@
 package api
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -10,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"barnabas/admin"
 	"barnabas/broker/metadata"
 	"barnabas/broker/wire"
 )
@@ -92,6 +96,23 @@ func TestErrorsOfAProducerIDGoToTheClient(t *testing.T) {
 	resp := w.ask(kmsg.NewPtrInitProducerIDRequest()).(*kmsg.InitProducerIDResponse)
 	require.Equal(t, kerr.CoordinatorLoadInProgress.Code, resp.ErrorCode)
 	require.Equal(t, int64(-1), resp.ProducerID)
+}
+
+func TestFaultsAreLoggedAndTimeoutsAreTold(t *testing.T) {
+	w := newWorld(t, 1, readCluster(t))
+	var logged bytes.Buffer
+	w.d.log.Logger.SetOutput(&logged)
+	w.ids.err = fmt.Errorf("reading a znode: %w", context.DeadlineExceeded)
+	require.Equal(t, kerr.RequestTimedOut.Code, w.ask(kmsg.NewPtrInitProducerIDRequest()).(*kmsg.InitProducerIDResponse).ErrorCode)
+	w.d.faults("a test", nil, kerr.NotController, context.Canceled)
+	require.NotContains(t, logged.String(), "a test")
+	w.admin.deleteTopics = func(names []string) []admin.DeleteResult {
+		return []admin.DeleteResult{{Name: names[0], Err: errors.New("the dog ate it")}}
+	}
+	req := kmsg.NewPtrDeleteTopicsRequest()
+	req.TimeoutMillis, req.TopicNames = 1000, []string{"one"}
+	require.Equal(t, kerr.UnknownServerError.Code, w.ask(req).(*kmsg.DeleteTopicsResponse).Topics[0].ErrorCode)
+	require.Contains(t, logged.String(), "the dog ate it")
 }
 
 func TestATransactionalIDFindsNoCoordinator(t *testing.T) {

@@ -51,6 +51,7 @@ func (playedReplicas) LogDirs() []partition.LogDirDescription {
 	return []partition.LogDirDescription{{Path: "/d", Partitions: []partition.LogDirPartition{{TP: commitlog.TopicPartition{Topic: "one"}}}}}
 }
 
+//lint:ignore ST1008 the order is that of the interface
 func (playedReplicas) ApplyLeaderAndISR(req partition.LeaderAndISR) (error, []partition.PartitionError) {
 	each := make([]partition.PartitionError, len(req.Partitions))
 	for i, p := range req.Partitions {
@@ -59,6 +60,7 @@ func (playedReplicas) ApplyLeaderAndISR(req partition.LeaderAndISR) (error, []pa
 	return nil, each
 }
 
+//lint:ignore ST1008 the order is that of the interface
 func (playedReplicas) StopReplicas(req partition.StopReplicas) (error, []partition.PartitionError) {
 	each := make([]partition.PartitionError, len(req.Partitions))
 	for i, p := range req.Partitions {

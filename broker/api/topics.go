@@ -1,7 +1,5 @@
 package api
 
-import "barnabas/broker/wire"
-
 // The topics that the coordinators keep their state in. Clients cannot write to
 // them.
 const (
@@ -36,5 +34,3 @@ func stringOrEmpty(s *string) string {
 	}
 	return *s
 }
-
-func code(err error) (int16, *string) { return wire.Code(err) }
