@@ -34,10 +34,13 @@ var build struct {
 	err  error
 }
 
-// Binary builds the program once for the test process and returns its path.
+// Binary builds the program once for the test process and returns its path. $BARNABAS_BINARY names another to test instead, such as one that is about to be released.
 func Binary(t testing.TB) string {
 	t.Helper()
 	build.Do(func() {
+		if build.path = os.Getenv("BARNABAS_BINARY"); build.path != "" {
+			return
+		}
 		root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
 		if err != nil {
 			build.err = err
@@ -115,35 +118,63 @@ func Start(t testing.TB, zookeeper string, n int, settings map[string]string) *C
 	return StartEach(t, zookeeper, n, settings, func(int) map[string]string { return nil })
 }
 
+// StartMixed starts one broker of each program, one after the other, so that the first becomes the controller.
+func StartMixed(t testing.TB, zookeeper string, programs []Program, settings map[string]string) *Cluster {
+	t.Helper()
+	c := &Cluster{ZooKeeper: zookeeper}
+	for i, p := range programs {
+		b := c.add(t, i+1, len(programs), settings, nil)
+		b.program = p
+		b.Start(t)
+		b.WaitReady(t)
+	}
+	return c
+}
+
 // StartEach is Start with settings of each broker's own, by its id.
 func StartEach(t testing.TB, zookeeper string, n int, settings map[string]string, own func(id int) map[string]string) *Cluster {
 	t.Helper()
+	return StartProgram(t, Barnabas, zookeeper, n, settings, own)
+}
+
+// StartProgram is StartEach with another broker than Barnabas, so that a test can ask both the same questions.
+func StartProgram(t testing.TB, program Program, zookeeper string, n int, settings map[string]string, own func(id int) map[string]string) *Cluster {
+	t.Helper()
 	c := &Cluster{ZooKeeper: zookeeper}
 	for id := 1; id <= n; id++ {
-		dir := t.TempDir()
-		b := &Broker{ID: id, Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(Port(t))), Dir: filepath.Join(dir, "logs"), program: Barnabas, logFile: filepath.Join(dir, "broker.log")}
-		b.settings = map[string]string{
-			"broker.id": strconv.Itoa(id), "listeners": "PLAINTEXT://" + b.Addr, "log.dirs": b.Dir, "zookeeper.connect": zookeeper,
-			"zookeeper.session.timeout.ms": "6000", "default.replication.factor": strconv.Itoa(min(n, 3)), "offsets.topic.replication.factor": strconv.Itoa(min(n, 3)),
-		}
-		for _, more := range []map[string]string{settings, own(id)} {
-			for name, value := range more {
-				b.settings[name] = value
-			}
-		}
-		c.Brokers = append(c.Brokers, b)
-		b.Start(t)
-		t.Cleanup(func() {
-			b.Kill(t)
-			if t.Failed() {
-				t.Logf("end of the log of broker %d:\n%s", b.ID, b.LogTail(4000))
-			}
-		})
+		c.add(t, id, n, settings, own(id)).Start(t)
 	}
 	for _, b := range c.Brokers {
 		b.WaitReady(t)
 	}
 	return c
+}
+
+// add makes a broker that is not started yet.
+func (c *Cluster) add(t testing.TB, id, n int, settings, own map[string]string) *Broker {
+	t.Helper()
+	dir := t.TempDir()
+	b := &Broker{ID: id, Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(Port(t))), Dir: filepath.Join(dir, "logs"), program: Barnabas, logFile: filepath.Join(dir, "broker.log")}
+	b.settings = map[string]string{
+		"broker.id": strconv.Itoa(id), "listeners": "PLAINTEXT://" + b.Addr, "log.dirs": b.Dir, "zookeeper.connect": c.ZooKeeper,
+		"zookeeper.session.timeout.ms": "6000", "default.replication.factor": strconv.Itoa(min(n, 3)), "offsets.topic.replication.factor": strconv.Itoa(min(n, 3)),
+	}
+	for _, more := range []map[string]string{settings, own} {
+		for name, value := range more {
+			b.settings[name] = value
+		}
+	}
+	c.Brokers = append(c.Brokers, b)
+	t.Cleanup(func() {
+		if b.cmd == nil {
+			return
+		}
+		b.Kill(t)
+		if t.Failed() {
+			t.Logf("end of the log of broker %d:\n%s", b.ID, b.LogTail(4000))
+		}
+	})
+	return b
 }
 
 // Bootstrap lists the brokers' addresses.
