@@ -23,6 +23,7 @@ func kafkaCommands() []*cli.Command {
 		{"kafka-topics", "create, delete, describe or change topics", tools.Topics},
 		{"kafka-console-producer", "send lines of standard input", tools.ConsoleProducer},
 		{"kafka-console-consumer", "print records", tools.ConsoleConsumer},
+		{"kafka-configs", "show and change settings of topics, brokers, clients, users and addresses", tools.Configs},
 		{"kafka-get-offsets", "print offsets of partitions", tools.GetOffsets},
 		{"kafka-broker-api-versions", "print which APIs each broker serves", tools.BrokerAPIVersions},
 		{"kafka-dump-log", "print what segment files hold", func(args []string, _ io.Reader, stdout, stderr io.Writer) int {

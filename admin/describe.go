@@ -276,7 +276,7 @@ func canonical(t ConfigType, value string) string {
 		}
 	case TypeDouble:
 		if f, err := strconv.ParseFloat(trimmed, 64); err == nil {
-			return javaDouble(f)
+			return JavaDouble(f)
 		}
 	case TypeList:
 		parts := strings.Split(trimmed, ",")
@@ -288,9 +288,9 @@ func canonical(t ConfigType, value string) string {
 	return value
 }
 
-// javaDouble writes a number as Double.toString does: at least one digit after the point, and with an exponent
+// JavaDouble writes a number as Double.toString does: at least one digit after the point, and with an exponent
 // below a thousandth and from ten million on.
-func javaDouble(f float64) string {
+func JavaDouble(f float64) string {
 	if abs := max(f, -f); f != 0 && (abs < 1e-3 || abs >= 1e7) {
 		mantissa, exponent, _ := strings.Cut(strconv.FormatFloat(f, 'E', -1, 64), "E")
 		if !strings.Contains(mantissa, ".") {

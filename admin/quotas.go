@@ -155,7 +155,7 @@ func quotaText(op QuotaOp, keys map[string]ConfigType) (string, error) {
 		return "", failed(kerr.InvalidRequest, "Invalid configuration key %s", op.Key)
 	}
 	if t == TypeDouble {
-		return javaDouble(op.Value), nil
+		return JavaDouble(op.Value), nil
 	}
 	// A negative whole number misses itself by one here, as in Kafka, and so is refused.
 	const epsilon = 1e-6

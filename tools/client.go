@@ -1,13 +1,18 @@
 package tools
 
 import (
+	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/magiconair/properties"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"barnabas/tools/options"
 )
 
 // connect makes a client of a cluster; settings are those of a client property file, of which PLAINTEXT connections need few.
@@ -26,6 +31,32 @@ func connect(bootstrap string, settings map[string]string, more ...kgo.Opt) (*kg
 		opts = append(opts, kgo.ClientID(id))
 	}
 	return kgo.NewClient(append(opts, more...)...)
+}
+
+// connectAsAsked makes a client from --bootstrap-server and the option that names a property file.
+func connectAsAsked(set *options.Set, fileOption string) (*kgo.Client, error) {
+	servers, err := set.Value("bootstrap-server")
+	if err != nil {
+		return nil, err
+	}
+	file, err := set.Value(fileOption)
+	if err != nil {
+		return nil, err
+	}
+	settings, err := readProperties(file)
+	if err != nil {
+		return nil, err
+	}
+	return connect(servers, settings)
+}
+
+// serves tells whether brokers serve an API, by the answer of one of them.
+func serves(client *kgo.Client, key int16) (bool, error) {
+	resp, err := kmsg.NewPtrApiVersionsRequest().RequestWith(context.Background(), client)
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(resp.ApiKeys, func(k kmsg.ApiVersionsResponseApiKey) bool { return k.ApiKey == key }), nil
 }
 
 // readProperties reads a client property file; no path is no settings.

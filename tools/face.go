@@ -1,14 +1,11 @@
 package tools
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
 	"time"
-
-	"github.com/twmb/franz-go/pkg/kerr"
 
 	"barnabas/tools/options"
 )
@@ -47,70 +44,11 @@ func (f face) common(set *options.Set) (code int, done bool) {
 	return 0, false
 }
 
+// strict tells whether failures that the originals pass over in silence end with exit code 1.
+func strict() bool { return os.Getenv("BARNABAS_STRICT") == "1" }
+
 // logError writes an error as the originals' log does: a time, the exception's class and its message.
 func (f face) logError(err error) {
 	class := exceptionClass(err)
 	fmt.Fprintf(f.stderr, "[%s] ERROR %s: %s\n (%s)\n", time.Now().Format("2006-01-02 15:04:05,000"), class, err, f.class)
 }
-
-// answerError is a Kafka error code with the message that the broker gave beside it.
-type answerError struct {
-	code    *kerr.Error
-	message string
-}
-
-func (e *answerError) Error() string {
-	if e.message != "" {
-		return e.message
-	}
-	return e.code.Description
-}
-func (e *answerError) Unwrap() error { return e.code }
-
-// answered turns an error code and message of an answer into an error; nil for code 0.
-func answered(code int16, message *string) error {
-	err := kerr.ErrorForCode(code)
-	if err == nil {
-		return nil
-	}
-	var known *kerr.Error
-	if !errors.As(err, &known) {
-		return err
-	}
-	e := &answerError{code: known}
-	if message != nil {
-		e.message = *message
-	}
-	return e
-}
-
-// exceptionClass names the Java class that stands for an error in the originals' log lines.
-func exceptionClass(err error) string {
-	var bad *badArgument
-	if errors.As(err, &bad) {
-		return "java.lang.IllegalArgumentException"
-	}
-	var code *kerr.Error
-	if !errors.As(err, &code) {
-		return "org.apache.kafka.common.KafkaException"
-	}
-	switch code.Code {
-	case kerr.TopicAlreadyExists.Code:
-		return "org.apache.kafka.common.errors.TopicExistsException"
-	case kerr.InvalidTopicException.Code:
-		return "org.apache.kafka.common.errors.InvalidTopicException"
-	}
-	var name strings.Builder
-	for _, word := range strings.Split(strings.ToLower(code.Message), "_") {
-		if word != "" {
-			name.WriteString(strings.ToUpper(word[:1]) + word[1:])
-		}
-	}
-	name.WriteString("Exception")
-	return "org.apache.kafka.common.errors." + name.String()
-}
-
-// badArgument is a call that makes no sense, found after the arguments were parsed.
-type badArgument struct{ reason string }
-
-func (e *badArgument) Error() string { return e.reason }

@@ -45,14 +45,6 @@ var topicsOptions = []options.Option{
 	{Name: "zookeeper", Arity: options.One, Value: "String: hosts", Doc: "Deprecated: work on ZooKeeper directly, as host:port[,host:port...][/chroot]."},
 }
 
-func topicKeyList() string {
-	var names []string
-	for _, k := range config.Topic.Keys() {
-		names = append(names, k.Name)
-	}
-	return strings.Join(names, ", ")
-}
-
 // topicAsked is what kafka-topics was asked to do, after the arguments were found to make sense.
 type topicAsked struct {
 	topic, topicID        string

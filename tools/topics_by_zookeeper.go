@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"sort"
 	"strings"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"barnabas/admin"
-	"barnabas/config"
 	"barnabas/zkstate"
 )
 
@@ -36,15 +34,11 @@ func openTopicsByZooKeeper(f face, servers string) (topicService, error) {
 	if err != nil {
 		return nil, err
 	}
-	defaults, err := config.New(nil)
+	adm, err := adminOfTool(zk)
 	if err != nil {
+		zk.Close()
 		return nil, err
 	}
-	quiet := logrus.New()
-	quiet.SetOutput(io.Discard)
-	// What a topic may be and how its replicas are laid out is decided where the brokers decide it; a tool has no broker's defaults, and asks for numbers instead. It gives no topic id:
-	// the controller does, where the protocol between brokers has ids.
-	adm := admin.New(admin.Config{BrokerID: -1, DefaultPartitions: 1, DefaultReplicationFactor: 1, DeleteTopics: true, Table: admin.NewConfigTable(defaults), Intn: rand.IntN, Log: logrus.NewEntry(quiet)}, zk)
 	return &topicsByZooKeeper{f, zk, adm}, nil
 }
 

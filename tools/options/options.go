@@ -33,7 +33,10 @@ type Option struct {
 }
 
 // Set holds what was given.
-type Set struct{ values map[string][]string }
+type Set struct {
+	values map[string][]string
+	order  []string
+}
 
 // UnknownError names what is not an option.
 type UnknownError struct{ Name string }
@@ -46,7 +49,7 @@ func Parse(options []Option, args []string) (*Set, error) {
 	for _, o := range options {
 		known[o.Name] = o
 	}
-	set := &Set{map[string][]string{}}
+	set := &Set{values: map[string][]string{}}
 	for i := 0; i < len(args); i++ {
 		word := args[i]
 		if word == "--" {
@@ -60,9 +63,10 @@ func Parse(options []Option, args []string) (*Set, error) {
 		if !ok {
 			return nil, &UnknownError{name}
 		}
+		set.order = append(set.order, name)
 		switch {
 		case o.Arity == None && inline:
-			return nil, fmt.Errorf("Option %s does not take an argument", name) //nolint:staticcheck // Kafka's words
+			return nil, fmt.Errorf("Option %s does not take an argument", name)
 		case o.Arity == None:
 			set.values[name] = append(set.values[name], "")
 		case inline:
@@ -75,7 +79,7 @@ func Parse(options []Option, args []string) (*Set, error) {
 				set.values[name] = []string{}
 			}
 		default:
-			return nil, fmt.Errorf("Option %s requires an argument", name) //nolint:staticcheck // Kafka's words
+			return nil, fmt.Errorf("Option %s requires an argument", name)
 		}
 	}
 	return set, nil
@@ -85,6 +89,9 @@ func isOption(word string) bool { return len(word) > 1 && word[0] == '-' && word
 
 // Has tells whether the option was given.
 func (s *Set) Has(name string) bool { _, ok := s.values[name]; return ok }
+
+// Order lists the options in the order in which they were given, one that was given twice twice.
+func (s *Set) Order() []string { return s.order }
 
 // Names lists the options that were given, sorted.
 func (s *Set) Names() []string {
@@ -100,7 +107,7 @@ func (s *Set) Names() []string {
 func (s *Set) Value(name string) (string, error) {
 	v := s.values[name]
 	if len(v) > 1 {
-		return "", fmt.Errorf("Found multiple arguments for option %s, but you asked for only one", name) //nolint:staticcheck // Kafka's words
+		return "", fmt.Errorf("Found multiple arguments for option %s, but you asked for only one", name)
 	}
 	if len(v) == 0 {
 		return "", nil
@@ -119,7 +126,7 @@ func (s *Set) Int(name string, def int64) (int64, error) {
 	}
 	n, err := strconv.ParseInt(v, 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("Cannot parse argument '%s' of option %s", v, name) //nolint:staticcheck // Kafka's words
+		return 0, fmt.Errorf("Cannot parse argument '%s' of option %s", v, name)
 	}
 	return n, nil
 }

@@ -1,0 +1,120 @@
+package tools
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+)
+
+// The originals report errors as Java exceptions, and scripts look for them. Here errors are errors; this file knows under which name each goes out.
+
+// answerError is a Kafka error code with the message that the broker gave beside it.
+type answerError struct {
+	code    *kerr.Error
+	message string
+}
+
+func (e *answerError) Error() string {
+	if e.message != "" {
+		return e.message
+	}
+	return e.code.Description
+}
+func (e *answerError) Unwrap() error { return e.code }
+
+// answered turns an error code and message of an answer into an error; nil for code 0.
+func answered(code int16, message *string) error {
+	err := kerr.ErrorForCode(code)
+	if err == nil {
+		return nil
+	}
+	var known *kerr.Error
+	if !errors.As(err, &known) {
+		return err
+	}
+	e := &answerError{code: known}
+	if message != nil {
+		e.message = *message
+	}
+	return e
+}
+
+// badArgument is a call that makes no sense, found after the arguments were parsed.
+type badArgument struct{ reason string }
+
+func (e *badArgument) Error() string { return e.reason }
+
+// commandFailed is an administrative command that cannot be done, operationFailed one whose input is wrong; the originals keep them apart.
+type (
+	commandFailed   struct{ reason string }
+	operationFailed struct{ reason string }
+)
+
+func (e *commandFailed) Error() string   { return e.reason }
+func (e *operationFailed) Error() string { return e.reason }
+
+// classes are exceptions whose names do not follow from the names of their codes.
+var classes = map[int16]string{
+	kerr.TopicAlreadyExists.Code:    "TopicExistsException",
+	kerr.InvalidTopicException.Code: "InvalidTopicException",
+	kerr.InvalidConfig.Code:         "InvalidConfigurationException",
+	kerr.RequestTimedOut.Code:       "TimeoutException",
+	kerr.NotLeaderForPartition.Code: "NotLeaderOrFollowerException",
+	kerr.NonEmptyGroup.Code:         "GroupNotEmptyException",
+	kerr.KafkaStorageError.Code:     "KafkaStorageException",
+	kerr.CorruptMessage.Code:        "CorruptRecordException",
+	kerr.MessageTooLarge.Code:       "RecordTooLargeException",
+	kerr.UnknownMemberID.Code:       "UnknownMemberIdException",
+	kerr.InvalidGroupID.Code:        "InvalidGroupIdException",
+	kerr.GroupIDNotFound.Code:       "GroupIdNotFoundException",
+}
+
+// exceptionClass names the Java class that stands for an error in what the originals print.
+func exceptionClass(err error) string {
+	var bad *badArgument
+	var failed *commandFailed
+	var operation *operationFailed
+	var code *kerr.Error
+	switch {
+	case errors.As(err, &bad):
+		return "java.lang.IllegalArgumentException"
+	case errors.As(err, &failed) && compat39():
+		return "org.apache.kafka.server.common.AdminCommandFailedException"
+	case errors.As(err, &failed):
+		return "kafka.common.AdminCommandFailedException"
+	case errors.As(err, &operation) && compat39():
+		return "org.apache.kafka.server.common.AdminOperationException"
+	case errors.As(err, &operation):
+		return "kafka.admin.AdminOperationException"
+	case !errors.As(err, &code):
+		return "org.apache.kafka.common.KafkaException"
+	}
+	const errorsPackage = "org.apache.kafka.common.errors."
+	if class := classes[code.Code]; class != "" {
+		return errorsPackage + class
+	}
+	var name strings.Builder
+	for _, word := range strings.Split(strings.ToLower(code.Message), "_") {
+		if word != "" {
+			name.WriteString(strings.ToUpper(word[:1]) + word[1:])
+		}
+	}
+	name.WriteString("Exception")
+	return errorsPackage + name.String()
+}
+
+// stackTrace is an error as an exception prints itself, without the places in Java's code. What a broker answered arrives wrapped.
+func stackTrace(err error) string {
+	own := exceptionClass(err) + ": " + err.Error() + "\n"
+	if fromBroker(err) {
+		return "java.util.concurrent.ExecutionException: " + own + "Caused by: " + own
+	}
+	return own
+}
+
+// fromBroker tells whether a broker answered the error.
+func fromBroker(err error) bool {
+	var code *kerr.Error
+	return errors.As(err, &code)
+}
