@@ -235,6 +235,9 @@ func (c *Core) leaderAndISRAnswered(id int32, req *kmsg.LeaderAndISRRequest, res
 				newlyLost = append(newlyLost, replica{p.tp, id})
 			}
 			now[p.tp] = true
+		case kerr.StaleControllerEpoch.Code:
+			// It knows this leader epoch already: the same state is often sent for two reasons.
+			c.logf(LogDebug, "broker %d knew the state of partition %s", id, p.tp)
 		default:
 			c.logf(LogWarn, "broker %d refused LeaderAndIsr of partition %s: %v", id, p.tp, kerr.ErrorForCode(p.code))
 		}
