@@ -63,11 +63,14 @@ const (
 	removeFiles   = time.Second
 	firstAfter    = 30 * time.Second // retention waits for leaders to be known (log.initial.task.delay.ms)
 	epochInterval = 10 * time.Second
+	// Records that were deleted must not come back: Kafka leaves a minute for that, we do not (BR-034).
+	startMovedWithin = time.Second
 )
 
 func (m *Manager) jobs(now time.Time) []*job {
 	jobs := []*job{
 		{every: removeFiles, run: m.removeDue},
+		{every: startMovedWithin, run: func(time.Time) { m.checkpointMovedStarts() }},
 		{every: m.cfg.HighWatermarkInterval, run: func(time.Time) { m.CheckpointHighWatermarks() }},
 		{every: epochInterval, run: func(time.Time) { m.flushEpochs() }},
 		{every: sweepFiles, run: func(time.Time) { m.sweep() }},
@@ -220,6 +223,14 @@ func (m *Manager) checkpointRecoveryPoints() {
 func (m *Manager) checkpointStartOffsets() {
 	for _, d := range m.dirs {
 		_ = m.writeStartOffsets(d)
+	}
+}
+
+func (m *Manager) checkpointMovedStarts() {
+	for _, d := range m.dirs {
+		if d.startMoved.Swap(false) {
+			_ = m.writeStartOffsets(d)
+		}
 	}
 }
 

@@ -6,7 +6,6 @@ package commitlog
 import (
 	"errors"
 	"io"
-	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -687,25 +686,12 @@ func (l *Log) close() error {
 	if err != nil {
 		return l.parent.fail(err)
 	}
-	if err := l.flushAll(); err != nil {
+	if err := l.flushTo(l.EndOffset, (*segment).syncAll); err != nil {
 		return err
 	}
 	l.closed.Store(true)
 	for _, s := range l.list() {
 		s.doom()
-	}
-	return nil
-}
-
-// flushAll is Flush, and the indexes of the active segment are durable too.
-func (l *Log) flushAll() error {
-	// A truncation leaves indexes behind that are cut and not synced, though nothing was appended since.
-	changed := l.EndOffset() > l.RecoveryPoint() || l.newNames.Load() || !l.active().indexSynced.Load()
-	if err := l.Flush(); err != nil || !changed {
-		return err
-	}
-	if err := l.active().syncAll(); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return l.parent.fail(err)
 	}
 	return nil
 }

@@ -17,6 +17,8 @@ type logDir struct {
 	failed atomic.Pointer[error]
 	once   sync.Once
 	onFail func(dir string, err error)
+
+	startMoved atomic.Bool // a log's start moved into a segment since the checkpoint of starts was written
 }
 
 // err is why the directory is offline, nil while it works.

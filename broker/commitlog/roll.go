@@ -145,14 +145,17 @@ func (l *Log) takeSnapshotLocked() error {
 }
 
 // Flush makes everything appended so far durable and moves the recovery point to the end.
-func (l *Log) Flush() error { return l.flushTo(func() int64 { return l.EndOffset() }) }
+func (l *Log) Flush() error { return l.flushTo(l.EndOffset, (*segment).sync) }
 
 // flushSealed makes everything but the active segment durable.
-func (l *Log) flushSealed() error { return l.flushTo(func() int64 { return l.active().base }) }
+func (l *Log) flushSealed() error {
+	return l.flushTo(func() int64 { return l.active().base }, (*segment).sync)
+}
 
 // flushTo makes durable what lies below bound, then moves the recovery point there. Order: epochs (recovery believes
 // those below the recovery point), batches with their indexes, snapshots, names of new files. Appends go on meanwhile.
-func (l *Log) flushTo(bound func() int64) error {
+// active is how to sync the active segment: its indexes change with every batch, and can be made again.
+func (l *Log) flushTo(bound func() int64, active func(*segment) error) error {
 	l.flushing.Lock()
 	defer l.flushing.Unlock()
 	if err := l.Err(); err != nil {
@@ -172,11 +175,11 @@ func (l *Log) flushTo(bound func() int64) error {
 	list := l.list()
 	// One offset before: the recovery point may have come to a segment's end before the segment was rolled.
 	for i := floor(list, l.RecoveryPoint()-1); i < len(list) && list[i].base < end; i++ {
-		sync := list[i].syncAll
+		sync := (*segment).syncAll
 		if i == len(list)-1 {
-			sync = list[i].sync
+			sync = active
 		}
-		if err := sync(); err != nil {
+		if err := sync(list[i]); err != nil {
 			if l.truncations.Load() != truncations && errors.Is(err, fs.ErrNotExist) {
 				return nil
 			}

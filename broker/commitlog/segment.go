@@ -221,11 +221,11 @@ func (s *segment) sync() error {
 
 // syncAll makes batches and indexes durable; for a segment that gets no more batches.
 func (s *segment) syncAll() error {
-	if err := s.sync(); err != nil {
-		return err
-	}
 	if s.indexSynced.Load() {
 		return nil
+	}
+	if err := s.sync(); err != nil {
+		return err
 	}
 	if err := s.offsets.sync(s.place, s.base); err != nil {
 		return err

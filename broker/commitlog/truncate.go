@@ -272,5 +272,6 @@ func (l *Log) advanceStartLocked(offset int64) (bool, error) {
 	l.marks.Unlock()
 	l.epochs.set(l.epochs.load().cutStart(offset))
 	l.updateUnstableLocked()
+	l.parent.startMoved.Store(true)
 	return true, nil
 }
