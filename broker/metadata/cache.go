@@ -62,6 +62,7 @@ func (c *Cache) Apply(req *kmsg.UpdateMetadataRequest) ([]TopicPartition, error)
 	u.next.ControllerEpoch = req.ControllerEpoch
 	u.next.ControllerID = max(req.ControllerID, NoController)
 	u.next.Brokers = liveBrokers(req)
+	u.next.brokerIDs = slices.Sorted(maps.Keys(u.next.Brokers))
 	for i := range req.PartitionStates { // before version 5: not grouped, no ids
 		p := &req.PartitionStates[i]
 		u.set(p.Topic, TopicID{}, p)

@@ -122,6 +122,7 @@ type Snapshot struct {
 	ControllerEpoch int32 // of the last update
 	Brokers         map[int32]*Broker
 
+	brokerIDs  []int32 // ascending
 	byName     topicsByName
 	byID       topicsByID
 	topics     int
@@ -133,7 +134,6 @@ type Snapshot struct {
 	sorted struct {
 		once   sync.Once
 		topics []*Topic
-		ids    []int32
 	}
 }
 
@@ -169,10 +169,7 @@ func (s *Snapshot) Topics() iter.Seq[*Topic] {
 }
 
 // BrokerIDs lists the live brokers, ascending. The caller must not change it.
-func (s *Snapshot) BrokerIDs() []int32 {
-	s.sort()
-	return s.sorted.ids
-}
+func (s *Snapshot) BrokerIDs() []int32 { return s.brokerIDs }
 
 func (s *Snapshot) sort() {
 	s.sorted.once.Do(func() {
@@ -188,12 +185,7 @@ func (s *Snapshot) sort() {
 			}
 			return 1 // names are unique
 		})
-		ids := make([]int32, 0, len(s.Brokers))
-		for id := range s.Brokers {
-			ids = append(ids, id)
-		}
-		slices.Sort(ids)
-		s.sorted.topics, s.sorted.ids = topics, ids
+		s.sorted.topics = topics
 	})
 }
 
