@@ -1,0 +1,168 @@
+package group
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+)
+
+// Join: see Core.Join. INVALID_GROUP_ID, INVALID_SESSION_TIMEOUT and the errors
+// of coordinators come at once.
+func (c *Coordinator) Join(req *JoinRequest, reply func(JoinResult)) {
+	refuse := func(err error) {
+		reply(JoinResult{Err: err, Generation: NoGeneration, MemberID: req.MemberID})
+	}
+	if req.Group == "" {
+		refuse(kerr.InvalidGroupID)
+		return
+	}
+	c.do(req.Group, func(core *Core, nowMs int64) {
+		if req.SessionTimeoutMs < c.cfg.MinSessionTimeoutMs || req.SessionTimeoutMs > c.cfg.MaxSessionTimeoutMs {
+			refuse(kerr.InvalidSessionTimeout)
+			return
+		}
+		core.Join(nowMs, req, reply)
+	}, refuse)
+}
+
+// Sync: see Core.Sync. While the group is being loaded its rebalance is lost:
+// REBALANCE_IN_PROGRESS makes every client join again, where the truth would
+// confuse old ones.
+func (c *Coordinator) Sync(req *SyncRequest, reply func(SyncResult)) {
+	refuse := func(err error) {
+		if errors.Is(err, kerr.CoordinatorLoadInProgress) {
+			err = kerr.RebalanceInProgress
+		}
+		reply(SyncResult{Err: err})
+	}
+	if req.Group == "" {
+		refuse(kerr.InvalidGroupID)
+		return
+	}
+	c.do(req.Group, func(core *Core, nowMs int64) { core.Sync(nowMs, req, reply) }, refuse)
+}
+
+// Heartbeat: see Core.Heartbeat. While the group is being loaded every member is
+// taken for alive.
+func (c *Coordinator) Heartbeat(req *HeartbeatRequest, reply func(error)) {
+	refuse := func(err error) {
+		if errors.Is(err, kerr.CoordinatorLoadInProgress) {
+			err = nil
+		}
+		reply(err)
+	}
+	if req.Group == "" {
+		refuse(kerr.InvalidGroupID)
+		return
+	}
+	c.do(req.Group, func(core *Core, nowMs int64) { core.Heartbeat(nowMs, req, reply) }, refuse)
+}
+
+// Leave: see Core.Leave.
+func (c *Coordinator) Leave(req *LeaveRequest, reply func(LeaveResult)) {
+	refuse := func(err error) { reply(LeaveResult{Err: err}) }
+	if req.Group == "" {
+		refuse(kerr.InvalidGroupID)
+		return
+	}
+	c.do(req.Group, func(core *Core, nowMs int64) { core.Leave(nowMs, req, reply) }, refuse)
+}
+
+// Commit: see Core.Commit. The group without a name may keep offsets.
+func (c *Coordinator) Commit(req *CommitRequest, reply func(CommitResult)) {
+	refuse := func(err error) {
+		reply(CommitResult{Errs: slices.Repeat([]error{err}, len(req.Offsets))})
+	}
+	if req.Producer != nil && req.Group == "" {
+		refuse(kerr.InvalidGroupID)
+		return
+	}
+	c.do(req.Group, func(core *Core, nowMs int64) { core.Commit(nowMs, req, reply) }, refuse)
+}
+
+// EndTransaction: see Core.EndTransaction; partition is the one of the offsets
+// topic that the marker was written to.
+func (c *Coordinator) EndTransaction(partition int32, producerID int64, commit bool) {
+	c.mu.RLock()
+	s := c.mu.shards[partition]
+	c.mu.RUnlock()
+	if s != nil { // one that is being loaded reads the marker; hearing of it too does no harm
+		s.submit(event{run: func(core *Core, _ int64) { core.EndTransaction(producerID, commit) }})
+	}
+}
+
+// FetchOffsets: see Core.FetchOffsets.
+func (c *Coordinator) FetchOffsets(req *FetchOffsetsRequest, reply func(FetchOffsetsResult)) {
+	c.do(req.Group, func(core *Core, _ int64) { core.FetchOffsets(req, reply) }, func(err error) { reply(FetchOffsetsResult{Err: err}) })
+}
+
+// Describe: see Core.Describe.
+func (c *Coordinator) Describe(group string, reply func(Description)) {
+	c.do(group, func(core *Core, _ int64) {
+		d := core.Describe(group)
+		core.answer(func() { reply(d) })
+	}, func(err error) { reply(Description{Err: err, Group: group}) })
+}
+
+// DeleteGroup: see Core.DeleteGroup.
+func (c *Coordinator) DeleteGroup(group string, reply func(error)) {
+	c.do(group, func(core *Core, nowMs int64) {
+		err := core.DeleteGroup(nowMs, group)
+		core.answer(func() { reply(err) })
+	}, reply)
+}
+
+// DeleteOffsets: see Core.DeleteOffsets.
+func (c *Coordinator) DeleteOffsets(group string, partitions []TopicPartition, reply func(DeleteOffsetsResult)) {
+	refuse := func(err error) { reply(DeleteOffsetsResult{Err: err}) }
+	if group == "" {
+		refuse(kerr.InvalidGroupID)
+		return
+	}
+	c.do(group, func(core *Core, nowMs int64) {
+		r := core.DeleteOffsets(nowMs, group, partitions)
+		core.answer(func() { reply(r) })
+	}, refuse)
+}
+
+// TopicsDeleted says that partitions exist no more; their offsets go.
+func (c *Coordinator) TopicsDeleted(partitions []TopicPartition) {
+	shards, _ := c.all()
+	for _, s := range shards {
+		s.submit(event{run: func(core *Core, nowMs int64) { core.TopicsDeleted(nowMs, partitions) }})
+	}
+}
+
+// List answers with the groups coordinated here, sorted by name, and with
+// COORDINATOR_LOAD_IN_PROGRESS when they may not be all.
+func (c *Coordinator) List(reply func([]Listed, error)) {
+	shards, loading := c.all()
+	var err error
+	if loading {
+		err = kerr.CoordinatorLoadInProgress
+	}
+	if len(shards) == 0 {
+		reply(nil, err)
+		return
+	}
+	var mu sync.Mutex
+	var all []Listed
+	left := len(shards)
+	gather := func(list []Listed) {
+		mu.Lock()
+		all = append(all, list...)
+		left--
+		last := left == 0
+		mu.Unlock()
+		if last {
+			slices.SortFunc(all, func(a, b Listed) int { return strings.Compare(a.Group, b.Group) })
+			reply(all, err)
+		}
+	}
+	for _, s := range shards {
+		s.submit(event{run: func(core *Core, _ int64) { gather(core.List()) }, refuse: func(error) { gather(nil) }})
+	}
+}
