@@ -484,3 +484,17 @@ func TestVersionsFollowTheProtocolVersion(t *testing.T) {
 		require.Error(t, err, bad)
 	}
 }
+
+// Kafka 3.9 closes the connection of a follower that names itself in the tagged
+// field before Fetch v15 (KIP-903).
+func TestReplicaStateIsToldFromItsVersionOn(t *testing.T) {
+	for ibp, told := range map[string]bool{"2.4": false, "2.8": false, "3.1": false, "3.9": true} {
+		f := newFixture(t, ibp)
+		f.add(tp0, 1, partition.FollowerState{End: 5, LatestEpoch: 1})
+		req := f.c.next(f.now)
+		if req.fetch == nil { // before 2.7 the leader is first asked where its epochs end
+			continue
+		}
+		require.Equal(t, told, req.fetch.req.ReplicaState.ID == 2, "IBP %s", ibp)
+	}
+}

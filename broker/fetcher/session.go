@@ -9,6 +9,10 @@ import (
 	"barnabas/broker/commitlog"
 )
 
+// replicaStateVersion is the first version of Fetch that says who fetches in a
+// tagged field (KIP-903). Kafka closes the connection when an older one has it.
+const replicaStateVersion = 15
+
 // session is the follower's side of an incremental fetch session (KIP-227): what
 // the leader believes this follower asks for. A request then names only what
 // changed, so that a thousand idle partitions cost a few bytes.
@@ -143,7 +147,9 @@ func (c *core) buildFetch() *fetchRequest {
 	req := kmsg.NewPtrFetchRequest()
 	req.Version = version
 	req.ReplicaID = c.self
-	req.ReplicaState.ID = c.self
+	if version >= replicaStateVersion {
+		req.ReplicaState.ID = c.self
+	}
 	req.MaxWaitMillis = int32(c.limits.maxWait.Milliseconds())
 	req.MinBytes = c.limits.minBytes
 	req.MaxBytes = c.limits.maxBytes

@@ -181,8 +181,7 @@ func (l *loop) askOffsets(ctx context.Context, ps []*part, ends bool) {
 }
 
 func (l *loop) fetch(ctx context.Context, f *fetchRequest) {
-	f.req.ReplicaState.Epoch = -1
-	if l.cfg.BrokerEpoch != nil {
+	if l.cfg.BrokerEpoch != nil && f.req.Version >= replicaStateVersion {
 		f.req.ReplicaState.Epoch = l.cfg.BrokerEpoch()
 	}
 	resp, release, err := l.link.Fetch(ctx, f.req)

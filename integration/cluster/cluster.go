@@ -131,14 +131,14 @@ func StartMixed(t testing.TB, zookeeper string, programs []Program, settings map
 	return c
 }
 
-// StartEach is Start with settings of each broker's own, by its id.
+// StartEach is Start with settings of each broker's own, by its id. In any setting, ${addr} and ${port} are those that the test reaches the broker at.
 func StartEach(t testing.TB, zookeeper string, n int, settings map[string]string, own func(id int) map[string]string) *Cluster {
 	t.Helper()
 	return StartProgram(t, Barnabas, zookeeper, n, settings, own)
 }
 
 // StartProgram is StartEach with another broker than Barnabas, so that a test can ask both the same questions.
-func StartProgram(t testing.TB, program Program, zookeeper string, n int, settings map[string]string, own func(id int) map[string]string) *Cluster {
+func StartProgram(t testing.TB, program Program, zookeeper string, n int, settings map[string]string, ownSettings func(id int) map[string]string) *Cluster {
 	t.Helper()
 	c := &Cluster{ZooKeeper: zookeeper}
 	for id := 1; id <= n; id++ {
