@@ -138,11 +138,13 @@ func StartEach(t testing.TB, zookeeper string, n int, settings map[string]string
 }
 
 // StartProgram is StartEach with another broker than Barnabas, so that a test can ask both the same questions.
-func StartProgram(t testing.TB, program Program, zookeeper string, n int, settings map[string]string, ownSettings func(id int) map[string]string) *Cluster {
+func StartProgram(t testing.TB, program Program, zookeeper string, n int, settings map[string]string, own func(id int) map[string]string) *Cluster {
 	t.Helper()
 	c := &Cluster{ZooKeeper: zookeeper}
 	for id := 1; id <= n; id++ {
-		c.add(t, id, n, settings, own(id)).Start(t)
+		b := c.add(t, id, n, settings, own(id))
+		b.program = program
+		b.Start(t)
 	}
 	for _, b := range c.Brokers {
 		b.WaitReady(t)
@@ -159,9 +161,11 @@ func (c *Cluster) add(t testing.TB, id, n int, settings, own map[string]string) 
 		"broker.id": strconv.Itoa(id), "listeners": "PLAINTEXT://" + b.Addr, "log.dirs": b.Dir, "zookeeper.connect": c.ZooKeeper,
 		"zookeeper.session.timeout.ms": "6000", "default.replication.factor": strconv.Itoa(min(n, 3)), "offsets.topic.replication.factor": strconv.Itoa(min(n, 3)),
 	}
+	_, port, _ := net.SplitHostPort(b.Addr)
+	here := strings.NewReplacer("${addr}", b.Addr, "${port}", port)
 	for _, more := range []map[string]string{settings, own} {
 		for name, value := range more {
-			b.settings[name] = value
+			b.settings[name] = here.Replace(value)
 		}
 	}
 	c.Brokers = append(c.Brokers, b)
