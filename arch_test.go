@@ -20,6 +20,7 @@ var mayImport = map[string][]string{
 	"zkstate/embedded": {"zkstate/embedded/..."},
 	"zkstate/zktest":   {"zkstate/embedded", "zkstate/embedded/...", "integration/lane"},
 	"admin":            {"zkstate", "config"},
+	"admin/plan":       {},
 
 	"broker/vfs":       {},
 	"broker/record":    {},
@@ -36,7 +37,7 @@ var mayImport = map[string][]string{
 
 	"controller": {"zkstate", "config", "admin", "broker/wire", "broker/peer"},
 
-	"tools":         {"broker/wire", "broker/record", "zkstate", "config", "admin", "tools/..."},
+	"tools":         {"broker/wire", "broker/record", "zkstate", "config", "admin", "admin/plan", "tools/..."},
 	"tools/options": {},
 	"tools/dumplog": {"broker/vfs", "broker/record", "broker/commitlog", "tools/options"},
 	"tools/zkshell": {"tools/options", "zkstate/embedded/client", "zkstate/embedded/proto"}, // a shell needs what the common library leaves out
