@@ -25,11 +25,29 @@ type topicWaits struct {
 const maxTopicWaits = 10_000
 
 // topicWait is one parked request. It is finished once: whoever takes it out of
-// the set calls done.
+// the set calls done. Once it is finished ready is not called any more, so that
+// both may work on the same answer.
 type topicWait struct {
 	ready func(*metadata.Snapshot) bool
 	done  func(*metadata.Snapshot)
 	timer *time.Timer
+
+	mu struct {
+		sync.Mutex // held while ready runs
+		finished   bool
+	}
+}
+
+func (w *topicWait) isReady(s *metadata.Snapshot) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !w.mu.finished && w.ready(s)
+}
+
+func (w *topicWait) finish() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.mu.finished = true
 }
 
 func newTopicWaits(cache *metadata.Cache) *topicWaits {
@@ -52,7 +70,7 @@ func (t *topicWaits) await(timeout time.Duration, ready func(*metadata.Snapshot)
 	w.timer = time.AfterFunc(timeout, func() { t.finish(w) })
 	t.mu.waits[w] = struct{}{}
 	t.mu.Unlock()
-	if ready(t.cache.Load()) { // after it is in the set, so that no update falls in between
+	if w.isReady(t.cache.Load()) { // after it is in the set, so that no update falls in between
 		t.finish(w)
 	}
 }
@@ -61,7 +79,7 @@ func (t *topicWaits) await(timeout time.Duration, ready func(*metadata.Snapshot)
 func (t *topicWaits) changed() {
 	snapshot := t.cache.Load()
 	for _, w := range t.list() {
-		if w.ready(snapshot) {
+		if w.isReady(snapshot) {
 			t.finish(w)
 		}
 	}
@@ -87,6 +105,7 @@ func (t *topicWaits) finish(w *topicWait) {
 	t.mu.Unlock()
 	if parked {
 		w.timer.Stop()
+		w.finish()
 		w.done(t.cache.Load())
 	}
 }
