@@ -166,6 +166,7 @@ var handlers = map[int16]handler{
 	46: handle((*Dispatcher).listPartitionReassignments),
 	56: handle((*Dispatcher).alterPartition),
 	60: handle((*Dispatcher).describeCluster),
+	67: handle((*Dispatcher).allocateProducerIDs),
 }
 
 // handle adapts a handler of one request type. DecodeRequest gives the type

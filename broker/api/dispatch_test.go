@@ -124,7 +124,7 @@ func TestATransactionalIDFindsNoCoordinator(t *testing.T) {
 
 func TestTheControllersAPIsGoToTheController(t *testing.T) {
 	w := newWorld(t, 1, readCluster(t))
-	for _, key := range []int16{7, 43, 45, 46, 56} {
+	for _, key := range []int16{7, 43, 45, 46, 56, 67} {
 		var asked kmsg.Request
 		w.controller.do = func(req kmsg.Request) kmsg.Response {
 			asked = req

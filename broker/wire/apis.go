@@ -50,6 +50,7 @@ var APIs = table([]API{
 	{Key: 46, Name: "ListPartitionReassignments", Min: 0, Max: 0},
 	{Key: 56, Name: "AlterPartition", Min: 0, Max: 3},
 	{Key: 60, Name: "DescribeCluster", Min: 0, Max: 1},
+	{Key: 67, Name: "AllocateProducerIDs", Min: 0, Max: 0},
 })
 
 // KeyApiVersions is the key of the API that is asked before anything is known about the other side, so that its

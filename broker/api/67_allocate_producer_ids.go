@@ -1,0 +1,10 @@
+package api
+
+import "github.com/twmb/franz-go/pkg/kmsg"
+
+// AllocateProducerIDs, key 67, version 0, from a broker to the controller: the
+// next block of producer ids. Kafka's brokers ask for it since
+// inter.broker.protocol.version 3.0; ours take blocks from ZooKeeper themselves.
+func (d *Dispatcher) allocateProducerIDs(c *call, req *kmsg.AllocateProducerIDsRequest) {
+	d.toController(c, req)
+}
