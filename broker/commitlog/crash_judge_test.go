@@ -46,7 +46,7 @@ func TestKafkasDumpToolFindsNoFaultInWhatWasRecovered(t *testing.T) {
 		}
 		for k, a := range vfs.Adversaries {
 			c := &crashCase{script: s, seed: seed, cut: s.rng.IntN(s.fs.Ops() + 1), adversary: a}
-			clk := &clock{s.clock.at}
+			clk := &clock{at: s.clock.at}
 			disk := s.fs.Image(c.cut, a, seed)
 			m, l := c.recovered(disk, clk)
 			if l == nil {

@@ -71,7 +71,7 @@ func TestRecordsAreNeverFoundUnderTheIDOfAnotherTopic(t *testing.T) {
 		m.checkpointRecoveryPoints()
 		m.CheckpointHighWatermarks()
 		done("checkpoints")
-		clk.at = clk.at.Add(2 * time.Second)
+		clk.advance(2 * time.Second)
 		m.removeDue(clk.at)
 		done("remove")
 		if life == 1 {

@@ -79,7 +79,7 @@ func openFixture(t testing.TB, dir string) *opened {
 func fixtureClock(t testing.TB, dir string) *clock {
 	info, err := os.Stat(filepath.Join(dir, "meta.properties"))
 	require.NoError(t, err)
-	return &clock{info.ModTime().Add(time.Minute)}
+	return &clock{at: info.ModTime().Add(time.Minute)}
 }
 
 func files(t testing.TB, dir string) map[string][]byte {

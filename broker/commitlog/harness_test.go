@@ -2,6 +2,7 @@ package commitlog
 
 import (
 	"io"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,11 +23,24 @@ func quiet() *logrus.Entry {
 }
 
 // clock is a time that a test moves.
-type clock struct{ at time.Time }
+type clock struct {
+	mu sync.Mutex // background goroutines read it
+	at time.Time
+}
 
-func (c *clock) now() time.Time { return c.at }
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at
+}
 
-func newClock() *clock { return &clock{time.UnixMilli(1_700_000_000_000)} }
+func (c *clock) advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = c.at.Add(d)
+}
+
+func newClock() *clock { return &clock{at: time.UnixMilli(1_700_000_000_000)} }
 
 // opened is a manager under test over one or more directories.
 type opened struct {

@@ -371,7 +371,7 @@ func TestBR013TheLongestTopicNameCanBeDeletedAndCreatedAgain(t *testing.T) {
 	require.ErrorIs(t, err, kerr.InvalidTopicException, "no room for the name of a future replica")
 	require.NoError(t, m.dirs[0].err(), "and no reason to give up the directory")
 	require.NoError(t, m.Delete(longest))
-	clk.at = clk.at.Add(time.Minute)
+	clk.advance(time.Minute)
 	m.removeDue(clk.at)
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
@@ -447,7 +447,7 @@ func TestBR050RetentionByRecordTime(t *testing.T) {
 		{"now", now, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			clk := &clock{clk.at}
+			clk := &clock{at: clk.at}
 			cfg := smallConfig()
 			cfg.RetentionMs, cfg.SegmentMs = 60_000, 10_000
 			l := openManager(t, vfs.NewCrashFS(), cfg, clk, "/data").log()
@@ -640,7 +640,7 @@ func TestBR067ForeignNamesAreLeftAloneAndTwoLogsOfAPartitionAreRefused(t *testin
 	m := openManager(t, vfs.OS, smallConfig(), clk, a, b)
 	require.Empty(t, m.All())
 	require.NotNil(t, m.GetFuture(TopicPartition{"t", 1}))
-	clk.at = clk.at.Add(time.Hour)
+	clk.advance(time.Hour)
 	m.removeDue(clk.at)
 	_, err := os.Stat(filepath.Join(a, "t-0.0123-delete"))
 	require.ErrorIs(t, err, os.ErrNotExist)

@@ -500,6 +500,11 @@ func (l *Log) close() error {
 	if err := l.flushTo(l.EndOffset, (*segment).syncAll); err != nil {
 		return err
 	}
+	// A truncation leaves indexes that are cut and not synced, and there may be nothing to flush since: the marker of a
+	// clean shutdown would have them believed.
+	if err := l.active().syncAll(); err != nil {
+		return l.parent.fail(err)
+	}
 	l.closed.Store(true)
 	for _, s := range l.list() {
 		s.doom()

@@ -117,7 +117,7 @@ func (m *model) produce() {
 	if p != nil {
 		p.seq = record.AddSequence(p.seq, int32(n))
 	}
-	m.clock.at = m.clock.at.Add(1)
+	m.clock.advance(1)
 }
 
 // endTxn writes a marker.

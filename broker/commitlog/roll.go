@@ -166,11 +166,11 @@ func (l *Log) flushTo(bound func() int64, active func(*segment) error) error {
 	}
 	truncations := l.truncations.Load()
 	end := bound()
-	if end <= l.RecoveryPoint() && !l.newNames.Load() {
-		return nil
-	}
 	if err := l.epochs.flush(l.env.fs, l.Dir()); err != nil {
 		return l.parent.fail(err)
+	}
+	if end <= l.RecoveryPoint() && !l.newNames.Load() {
+		return nil
 	}
 	list := l.list()
 	// One offset before: the recovery point may have come to a segment's end before the segment was rolled.

@@ -174,7 +174,7 @@ func (s *script) run(command string, args []string) []string {
 	case "retention":
 		s.m.applyRetention(s.clock.at)
 	case "wait":
-		s.clock.at = s.clock.at.Add(time.Duration(number(0)) * time.Millisecond)
+		s.clock.advance(time.Duration(number(0)) * time.Millisecond)
 	case "log":
 		return s.state()
 	case "files":
