@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -139,6 +140,11 @@ type handler func(*Dispatcher, *call, kmsg.Request)
 // records. It gives its frame back when they are in the log.
 const produceKey = 0
 
+// outlived are the APIs whose requests carry bytes that live on after the
+// answer: what the members of a group tell each other. Decoded bytes alias what
+// they are decoded from, so these are decoded from a copy of the frame.
+var outlived = map[int16]bool{11: true, 14: true} // JoinGroup, SyncGroup
+
 // handlers by API key. Which versions reach them stands in wire.APIs; a test
 // holds the two tables together.
 var handlers = map[int16]handler{
@@ -195,6 +201,9 @@ func (d *Dispatcher) Handle(r *wire.Request) {
 	if err != nil {
 		r.Close(err)
 		return
+	}
+	if outlived[h.Key] {
+		body = bytes.Clone(body)
 	}
 	req, err := wire.DecodeRequest(h, body)
 	if err != nil {

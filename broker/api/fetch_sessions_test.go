@@ -33,7 +33,7 @@ func newSessionWorld(t *testing.T, slots int) *sessionWorld {
 	return w
 }
 
-func named(names ...string) (asks []partition.FetchPartition) {
+func asksFor(names ...string) (asks []partition.FetchPartition) {
 	for _, name := range names {
 		asks = append(asks, partition.FetchPartition{Topic: name, CurrentLeaderEpoch: -1, LastFetchedEpoch: -1})
 	}
@@ -50,7 +50,7 @@ func result(name string, hw int64, bytes int64) partition.FetchResult {
 
 // open makes a session over topics, for a follower or a consumer; 0 if refused.
 func (w *sessionWorld) open(follower bool, names ...string) int32 {
-	turn := w.table.begin(w.now, sessionRequest{follower: follower, asks: named(names...)}, w.empty)
+	turn := w.table.begin(w.now, sessionRequest{follower: follower, asks: asksFor(names...)}, w.empty)
 	require.NoError(w.t, turn.err)
 	var results []partition.FetchResult
 	for _, name := range names {
@@ -135,7 +135,7 @@ func TestAnErrorIsToldEachTimeAndItsEndToo(t *testing.T) {
 func TestPartitionsAreAddedChangedAndForgotten(t *testing.T) {
 	w := newSessionWorld(t, 10)
 	id := w.open(false, "a", "b")
-	changed := named("b", "c")
+	changed := asksFor("b", "c")
 	changed[0].FetchOffset = 77
 	turn := w.next(id, 1, changed, "a", "never there")
 	require.Equal(t, []string{"b", "c"}, asked(turn))
@@ -159,7 +159,7 @@ func TestEpochsOfASessionAreHeldTo(t *testing.T) {
 	require.ErrorIs(t, w.next(id, 2, nil).err, kerr.InvalidFetchSessionEpoch)
 	first := w.next(id, 1, nil)
 	require.NoError(t, first.err)
-	require.ErrorIs(t, w.next(id, 1, named("b")).err, kerr.InvalidFetchSessionEpoch, "repeated")
+	require.ErrorIs(t, w.next(id, 1, asksFor("b")).err, kerr.InvalidFetchSessionEpoch, "repeated")
 	second := w.next(id, 2, nil)
 	require.Equal(t, []string{"a"}, asked(second), "the repeated one changed nothing")
 	_, _, err := w.table.finish(w.now, &first, []partition.FetchResult{result("a", 9, 0)})
@@ -178,7 +178,7 @@ func TestEpochsWrapToOneAndTheFinalOneStays(t *testing.T) {
 func TestAWholeListClosesTheSessionItNames(t *testing.T) {
 	w := newSessionWorld(t, 10)
 	id := w.open(false, "a")
-	turn := w.table.begin(w.now, sessionRequest{id: id, epoch: finalFetchEpoch, asks: named("a")}, w.empty)
+	turn := w.table.begin(w.now, sessionRequest{id: id, epoch: finalFetchEpoch, asks: asksFor("a")}, w.empty)
 	got, _, err := w.table.finish(w.now, &turn, []partition.FetchResult{result("a", 0, 0)})
 	require.NoError(t, err)
 	require.Equal(t, noSession, got)
@@ -267,13 +267,13 @@ func TestSessionsHoldNoMoreThanTheirShareOfPartitions(t *testing.T) {
 	}
 	small := w.open(false, "a")
 	require.Equal(t, noSession, w.open(false, many...), "one too many")
-	require.ErrorIs(t, w.next(small, 1, named(many...)).err, kerr.FetchSessionIDNotFound)
+	require.ErrorIs(t, w.next(small, 1, asksFor(many...)).err, kerr.FetchSessionIDNotFound)
 	_, partitions := w.table.counts()
 	require.Zero(t, partitions)
 	full := w.open(false, many...)
 	require.NotEqual(t, noSession, full)
 	require.NoError(t, w.next(full, 1, nil).err)
-	require.ErrorIs(t, w.next(full, 2, named("b")).err, kerr.FetchSessionIDNotFound)
+	require.ErrorIs(t, w.next(full, 2, asksFor("b")).err, kerr.FetchSessionIDNotFound)
 }
 
 func TestNoSessionsWithoutSlots(t *testing.T) {
@@ -307,7 +307,7 @@ func TestManySessionsStayWithinTheirSlots(t *testing.T) {
 				add := rnd.IntN(2) == 0
 				turn := fetchTurn{}
 				if add {
-					turn = w.next(id, k.epoch, named(name))
+					turn = w.next(id, k.epoch, asksFor(name))
 					k.parts[name] = true
 				} else {
 					turn = w.next(id, k.epoch, nil, name)
