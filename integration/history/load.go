@@ -1,0 +1,167 @@
+package history
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// header is how many bytes of a value name the record; the rest is padding.
+const header = 12
+
+const (
+	progressTimeout = 90 * time.Second
+	readTimeout     = 30 * time.Second
+)
+
+// Config is a load.
+type Config struct {
+	Seeds     []string
+	Topic     string
+	Producers int
+	PerSecond int       // records of each producer; 0 is as fast as the brokers take them
+	MaxValue  int       // bytes of the largest value
+	Buffered  int       // records that a producer has under way; 0 is 500
+	Options   []kgo.Opt // without any: idempotent, acks=all
+}
+
+// Load is producers at work.
+type Load struct {
+	cfg     Config
+	cancel  context.CancelFunc
+	working sync.WaitGroup
+
+	mu      sync.Mutex
+	acks    []Ack
+	refused map[string]int
+}
+
+// Start starts the producers. Each has an identity of its own, as another process would.
+func Start(t testing.TB, cfg Config) *Load {
+	t.Helper()
+	if cfg.Buffered == 0 {
+		cfg.Buffered = 500
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	l := &Load{cfg: cfg, cancel: cancel, refused: map[string]int{}}
+	t.Cleanup(l.end)
+	for id := range uint32(cfg.Producers) {
+		client, err := kgo.NewClient(append([]kgo.Opt{
+			kgo.SeedBrokers(cfg.Seeds...), kgo.DefaultProduceTopic(cfg.Topic), kgo.RecordPartitioner(kgo.UniformBytesPartitioner(4<<10, false, false, nil)),
+			kgo.MetadataMinAge(50 * time.Millisecond), kgo.MaxBufferedRecords(cfg.Buffered), kgo.ProducerLinger(time.Millisecond), kgo.RecordRetries(1 << 30),
+			// A broker that has just started, or has not been told of a new topic yet, answers that there is no such topic; the client would believe it after four times.
+			kgo.UnknownTopicRetries(-1),
+			kgo.RetryBackoffFn(func(int) time.Duration { return 20 * time.Millisecond }),
+		}, cfg.Options...)...)
+		require.NoError(t, err)
+		l.working.Go(func() {
+			defer client.Close()
+			l.produce(ctx, client, id+1)
+		})
+	}
+	return l
+}
+
+func (l *Load) produce(ctx context.Context, client *kgo.Client, producer uint32) {
+	began := time.Now()
+	for n := uint64(1); ctx.Err() == nil; n++ {
+		value := make([]byte, header+rand.IntN(max(1, l.cfg.MaxValue-header)))
+		binary.BigEndian.PutUint32(value, producer)
+		binary.BigEndian.PutUint64(value[4:], n)
+		client.Produce(context.Background(), &kgo.Record{Value: value}, func(r *kgo.Record, err error) {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			if err != nil {
+				l.refused[err.Error()]++
+				return
+			}
+			l.acks = append(l.acks, Ack{Name{producer, n}, r.Partition, r.Offset})
+		})
+		if l.cfg.PerSecond > 0 && n%50 == 0 {
+			select {
+			case <-time.After(time.Until(began.Add(time.Duration(n) * time.Second / time.Duration(l.cfg.PerSecond)))):
+			case <-ctx.Done():
+			}
+		}
+	}
+	flush, cancel := context.WithTimeout(context.Background(), progressTimeout)
+	defer cancel()
+	_ = client.Flush(flush) // what is still not answered is refused by Close
+}
+
+func (l *Load) end() {
+	l.cancel()
+	l.working.Wait()
+}
+
+// Acked is how many records were acknowledged so far.
+func (l *Load) Acked() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.acks)
+}
+
+// Progress waits until n more records are acknowledged.
+func (l *Load) Progress(t testing.TB, n int, when string) {
+	t.Helper()
+	from := l.Acked()
+	require.Eventually(t, func() bool { return l.Acked() >= from+n }, progressTimeout, 5*time.Millisecond, "%d records are acknowledged %s", n, when)
+}
+
+// Refused tells the errors that producers were given, with their numbers; empty if there was none. Errors that a producer gets over by itself are not among them.
+func (l *Load) Refused() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var lines []string
+	for _, err := range slices.Sorted(maps.Keys(l.refused)) {
+		lines = append(lines, fmt.Sprintf("%d times %s", l.refused[err], err))
+	}
+	return strings.Join(lines, "; ")
+}
+
+// Finish ends the load, waits for what is under way, and reads everything back. It returns the faults.
+func (l *Load) Finish(t testing.TB, promise Promise) []string {
+	t.Helper()
+	l.end()
+	logs := ReadAll(t, l.cfg.Seeds, l.cfg.Topic)
+	return Judge(l.acks, logs, promise)
+}
+
+// ReadAll reads a topic from start to end.
+func ReadAll(t testing.TB, seeds []string, topic string) map[int32][]Read {
+	t.Helper()
+	client, err := kgo.NewClient(kgo.SeedBrokers(seeds...), kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.MetadataMinAge(50*time.Millisecond),
+		kgo.UnknownTopicRetries(-1))
+	require.NoError(t, err)
+	defer client.Close()
+	ends, err := kadm.NewClient(client).ListEndOffsets(context.Background(), topic)
+	require.NoError(t, err)
+	require.NoError(t, ends.Error())
+	left := int64(0)
+	ends.Each(func(o kadm.ListedOffset) { left += o.Offset })
+	logs := map[int32][]Read{}
+	for left > 0 {
+		ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
+		fetches := client.PollFetches(ctx)
+		cancel()
+		require.NoError(t, fetches.Err(), "%d records are left to be read", left)
+		for it := fetches.RecordIter(); !it.Done(); {
+			r := it.Next()
+			require.GreaterOrEqual(t, len(r.Value), header)
+			logs[r.Partition] = append(logs[r.Partition], Read{Name{binary.BigEndian.Uint32(r.Value), binary.BigEndian.Uint64(r.Value[4:])}, r.Offset})
+			left--
+		}
+	}
+	return logs
+}
