@@ -34,8 +34,11 @@ const (
 
 // AppendOptions says how AppendAsLeader has to treat the records.
 type AppendOptions struct {
-	Origin        Origin
-	RequireV2     bool // a request of version 3 or later may carry nothing older than batches of magic 2
+	Origin Origin
+	// RequireV2: a request of version 3 or later may carry nothing older than batches of magic 2. InterBrokerV2: the logs
+	// of this cluster hold batches of magic 2. Acks is what the client waits for. The log writes nothing older than
+	// magic 2 and treats all acks alike, so it acts on none of the three yet.
+	RequireV2     bool
 	InterBrokerV2 bool
 	Acks          int16
 	// Verification is what VerifyTransaction returned before the coordinator was asked; with RequireVerification the

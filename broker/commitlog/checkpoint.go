@@ -66,14 +66,15 @@ func readSmallFile(f vfs.FS, path string, limit int64) ([]byte, error) {
 	}
 	data := make([]byte, size)
 	if n, err := h.ReadAt(data, 0); n < len(data) {
-		return nil, fmt.Errorf("%s: %w", path, cmpErr(err, io.ErrUnexpectedEOF))
+		return nil, fmt.Errorf("%s: %w", path, shortRead(err))
 	}
 	return data, nil
 }
 
-func cmpErr(err, instead error) error {
+// shortRead is the error of a read that gave less than the file is known to hold.
+func shortRead(err error) error {
 	if err == nil || err == io.EOF {
-		return instead
+		return io.ErrUnexpectedEOF
 	}
 	return err
 }

@@ -12,4 +12,11 @@
 //   - offsets within a segment grow; segments follow one another without overlap
 //   - producer state equals a replay of the log
 //   - nothing is answered as written by a directory that has failed once
+//   - what was synced, or is known to be committed, is never cut away because it is damaged: the log is taken out of use
+//
+// Where to begin reading: append.go (the one critical section), read.go, roll.go (durability), recovery.go (what a crash
+// leaves and what is done about it), producers.go.
+//
+// Goroutines, all owned by Manager and ended by Close: the housekeeper, which does what the clock asks for, and one flusher
+// for each log directory, which makes rolled segments and new logs durable.
 package commitlog

@@ -132,7 +132,7 @@ func (s *scanner) fill(pos int64, n int64) ([]byte, error) {
 	got, err := s.f.ReadAt(s.buf, pos)
 	if int64(got) < want {
 		s.buf = s.buf[:0]
-		return nil, fmt.Errorf("%s at byte %d: %w", s.name, pos, cmpErr(err, io.ErrUnexpectedEOF))
+		return nil, fmt.Errorf("%s at byte %d: %w", s.name, pos, shortRead(err))
 	}
 	return s.buf[:n], nil
 }

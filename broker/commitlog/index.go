@@ -44,7 +44,7 @@ func (x *index) entry(v *indexView, f io.ReaderAt, i int, buf []byte) error {
 		return nil
 	}
 	if n, err := f.ReadAt(buf[:x.width], int64(i)*int64(x.width)); n < x.width {
-		return fmt.Errorf("%s: %w", x.suffix, cmpErr(err, io.ErrUnexpectedEOF))
+		return fmt.Errorf("%s: %w", x.suffix, shortRead(err))
 	}
 	return nil
 }

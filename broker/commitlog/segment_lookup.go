@@ -368,7 +368,7 @@ func (s *segment) timesGood(v *indexView, newest timeOffset) (bool, error) {
 	n, err := f.ReadAt(data, 0)
 	s.times.release()
 	if n < len(data) {
-		return false, cmpErr(err, io.ErrUnexpectedEOF)
+		return false, shortRead(err)
 	}
 	s.mu.timesChecked = timesInOrder(data, s.base, newest)
 	return s.mu.timesChecked, nil

@@ -120,7 +120,7 @@ func batchFollows(f vfs.File, pos, size, offset int64) (bool, error) {
 	for ; pos+record.HeaderSize <= size; pos += int64(len(buf)) - record.HeaderSize + 1 {
 		n := min(int64(len(buf)), size-pos)
 		if got, err := f.ReadAt(buf[:n], pos); int64(got) < n {
-			return false, cmpErr(err, io.ErrUnexpectedEOF)
+			return false, shortRead(err)
 		}
 		for i := int64(0); i+record.HeaderSize <= n; i++ {
 			if buf[i+16] != 2 || int64(binary.BigEndian.Uint64(buf[i:])) < offset {
@@ -132,7 +132,7 @@ func batchFollows(f vfs.File, pos, size, offset int64) (bool, error) {
 			}
 			whole := make([]byte, e.size)
 			if got, err := f.ReadAt(whole, pos+i); int64(got) < e.size {
-				return false, cmpErr(err, io.ErrUnexpectedEOF)
+				return false, shortRead(err)
 			}
 			if checkEntry(whole) == nil {
 				return true, nil
