@@ -309,6 +309,7 @@ func (b *broker) writeISR(tp controller.TopicPartition, h *hosted, want []int32)
 				h.isr = before.ISR
 			}
 			h.asking = false
+			b.n.notifyISR(zkstate.EncodeISRChange([]zkstate.TopicPartition{zkstate.TopicPartition(tp)})) // or nobody would learn of it
 			return
 		}
 		b.n.zk.submit(&unit{ops: []zkstate.Op{zkstate.Set(path, state.Encode(), version)}, done: func(rs []zkstate.Result, err error) {
