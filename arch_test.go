@@ -31,8 +31,9 @@ var mayImport = map[string][]string{
 	"broker/netserver": {"broker/wire", "broker/vfs"},
 	"broker/commitlog": {"broker/record", "broker/vfs"},
 	"broker/partition": {"broker/record", "broker/commitlog", "broker/purgatory", "broker/vfs"},
+	"broker/group":     {"broker/record", "broker/commitlog", "broker/purgatory"},
 	"broker/fetcher":   {"broker/wire", "broker/record", "broker/peer", "broker/partition", "broker/commitlog", "broker/vfs"},
-	"broker/api":       {"broker/wire", "broker/record", "broker/metadata", "broker/partition", "broker/commitlog", "broker/vfs", "admin"},
+	"broker/api":       {"broker/wire", "broker/group", "broker/record", "broker/metadata", "broker/partition", "broker/commitlog", "broker/vfs", "admin"},
 	"broker":           {"broker/...", "zkstate", "config", "admin"},
 
 	"controller": {"zkstate", "config", "admin", "broker/wire", "broker/peer"},

@@ -19,6 +19,7 @@ import (
 	"barnabas/broker/api"
 	"barnabas/broker/commitlog"
 	"barnabas/broker/fetcher"
+	"barnabas/broker/group"
 	"barnabas/broker/metadata"
 	"barnabas/broker/netserver"
 	"barnabas/broker/partition"
@@ -47,10 +48,12 @@ type Broker struct {
 	logs       *commitlog.Manager
 	fetchers   *fetcher.Manager
 	replicas   *partition.Manager
+	groups     *group.Coordinator
 	cluster    *metadata.Cache
 	peers      *peers
 	isr        isrChanger
 	live       *liveConfig
+	features   *features
 	dispatcher *api.Dispatcher
 
 	epoch atomic.Int64 // broker epoch, noBrokerEpoch while not registered
@@ -74,7 +77,7 @@ func Open(ctx context.Context, v *config.Values, zk *zkstate.Client, log *logrus
 	if err != nil {
 		return nil, err
 	}
-	b := &Broker{identity: id, values: v, zk: zk, log: log.WithField("broker", id.brokerID), cluster: metadata.NewCache()}
+	b := &Broker{identity: id, values: v, zk: zk, log: log.WithField("broker", id.brokerID), cluster: metadata.NewCache(), features: newFeatures(zk)}
 	b.epoch.Store(noBrokerEpoch)
 	if err := b.bind(); err != nil {
 		return nil, err
@@ -249,6 +252,7 @@ func (b *Broker) join() error {
 		Log:               b.log.WithField("part", "partition"),
 		Now:               time.Now,
 	}, b.logs, b.isr, b.fetchers)
+	b.groups = b.newGroups()
 
 	b.live.apply = b.logs.UpdateTopicConfig
 	b.live.broker = func(*config.Values) {}
@@ -270,8 +274,9 @@ func (b *Broker) dialLeader(leader partition.Endpoint, _ int) fetcher.Transport 
 	})
 }
 
-// rolesChanged drops what is remembered of topics that were deleted here.
+// rolesChanged tells the coordinators, and drops what is remembered of topics that were deleted here.
 func (b *Broker) rolesChanged(roles []partition.Role) {
+	b.coordinate(roles)
 	for _, r := range roles {
 		if r.Deleted {
 			b.live.forget(r.TP.Topic)
@@ -309,17 +314,20 @@ func (b *Broker) Serve(controller api.Controller) {
 		Log:                      b.log.WithField("part", "admin"),
 	}, b.zk)
 	b.dispatcher = api.New(api.Config{
-		BrokerID:            b.brokerID,
-		ClusterID:           b.clusterID,
-		InterBrokerListener: v.InterBrokerListener(),
-		AutoCreateTopics:    v.Bool("auto.create.topics.enable"),
-		DeleteTopics:        v.Bool("delete.topic.enable"),
-		FetchMaxBytes:       int32(v.Int("fetch.max.bytes")),
-		FetchSessionSlots:   int(v.Int("max.incremental.fetch.session.cache.slots")),
-		AutoTopic:           b.autoTopic,
-		Log:                 b.log.WithField("part", "api"),
+		BrokerID:               b.brokerID,
+		ClusterID:              b.clusterID,
+		InterBrokerListener:    v.InterBrokerListener(),
+		AutoCreateTopics:       v.Bool("auto.create.topics.enable"),
+		DeleteTopics:           v.Bool("delete.topic.enable"),
+		OffsetMetadataMaxBytes: int(v.Int("offset.metadata.max.bytes")),
+		FetchMaxBytes:          int32(v.Int("fetch.max.bytes")),
+		FetchSessionSlots:      int(v.Int("max.incremental.fetch.session.cache.slots")),
+		AutoTopic:              b.autoTopic,
+		FeaturesEpoch:          b.features.version.Load,
+		Log:                    b.log.WithField("part", "api"),
 	}, api.Dependencies{
 		Replicas: b.replicas, Metadata: b.cluster, Admin: adm, Controller: controller, ProducerIDs: newProducerIDs(b.zk, b.brokerID), BrokerEpoch: b,
+		Groups: b.groups, LegacyOffsets: legacyOffsets{b.zk},
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	b.stopFollowing = cancel
@@ -330,6 +338,11 @@ func (b *Broker) Serve(controller api.Controller) {
 			b.log.WithError(err).Warn("reading configuration changes")
 		}
 		b.live.follow(ctx, events.C())
+	})
+	features := b.zk.Subscribe()
+	b.following.Go(func() {
+		defer features.Close()
+		b.features.follow(ctx, features.C())
 	})
 	b.server.Serve(b.dispatcher)
 }
@@ -377,6 +390,7 @@ func (b *Broker) Stop(ctx context.Context) error {
 	if b.values.Bool("controlled.shutdown.enable") && b.epoch.Load() != noBrokerEpoch {
 		b.handOver(ctx)
 	}
+	b.groups.Close() // while appends are still answered; members that wait would hold the connections open
 	drain, cancel := context.WithTimeout(ctx, drainTimeout)
 	defer cancel()
 	err := b.server.Close(drain)

@@ -4,6 +4,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"barnabas/broker/group"
 	"barnabas/broker/metadata"
 	"barnabas/broker/partition"
 )
@@ -39,13 +40,27 @@ func (d *Dispatcher) applyMetadata(req *kmsg.UpdateMetadataRequest) error {
 	if req.BrokerEpoch != partition.None && req.BrokerEpoch < d.deps.BrokerEpoch.BrokerEpoch() {
 		return kerr.StaleBrokerEpoch
 	}
-	if _, err := d.deps.Metadata.Apply(req); err != nil {
+	deleted, err := d.deps.Metadata.Apply(req)
+	if err != nil {
 		return err
 	}
+	d.forgetOffsets(deleted)
 	d.ordered.caughtUp(req)
 	d.deps.Replicas.SetAliveBrokers(d.aliveBrokers(d.deps.Metadata.Load()))
 	d.waits.changed()
 	return nil
+}
+
+// forgetOffsets drops what groups have committed for partitions that are gone.
+func (d *Dispatcher) forgetOffsets(deleted []metadata.TopicPartition) {
+	if len(deleted) == 0 {
+		return
+	}
+	partitions := make([]group.TopicPartition, len(deleted))
+	for i, tp := range deleted {
+		partitions[i] = group.TopicPartition{Topic: tp.Topic, Partition: tp.Partition}
+	}
+	d.deps.Groups.TopicsDeleted(partitions)
 }
 
 // aliveBrokers is what replicas need to know of the other brokers: where to

@@ -17,8 +17,8 @@ import (
 // A producer without a transactional id gets a new id with epoch 0, whatever it
 // had before.
 //
-// Not honoured: transactional ids. There is no transaction coordinator yet, and
-// none is advertised (FindCoordinator is not served); who asks all the same is
+// Not honoured: transactional ids. There is no transaction coordinator yet, so
+// FindCoordinator names none; who asks all the same is
 // told COORDINATOR_NOT_AVAILABLE.
 func (d *Dispatcher) initProducerID(c *call, req *kmsg.InitProducerIDRequest) {
 	switch {

@@ -34,6 +34,8 @@ type Config struct {
 	// of the two internal topics.
 	AutoTopic func(name string) AutoTopic
 
+	OffsetMetadataMaxBytes int // offset.metadata.max.bytes
+
 	// FeaturesEpoch is the version of ZooKeeper's /feature, which ApiVersions
 	// tells; -1 or a nil function where there is none (KIP-584).
 	FeaturesEpoch func() int64
@@ -60,6 +62,9 @@ type Dependencies struct {
 	Controller  Controller
 	ProducerIDs ProducerIDs
 	BrokerEpoch BrokerEpoch
+
+	Groups        Groups
+	LegacyOffsets LegacyOffsets
 }
 
 const (
@@ -79,6 +84,7 @@ type Dispatcher struct {
 	creating *autoCreations
 	ordered  *orderedTopics
 	workers  *workers
+	hints    hints
 }
 
 var _ wire.Handler = (*Dispatcher)(nil)
@@ -156,6 +162,15 @@ var handlers = map[int16]handler{
 	5:  handle((*Dispatcher).stopReplica),
 	6:  handle((*Dispatcher).updateMetadata),
 	7:  handle((*Dispatcher).controlledShutdown),
+	8:  handle((*Dispatcher).offsetCommit),
+	9:  handle((*Dispatcher).offsetFetch),
+	10: handle((*Dispatcher).findCoordinator),
+	11: handle((*Dispatcher).joinGroup),
+	12: handle((*Dispatcher).heartbeat),
+	13: handle((*Dispatcher).leaveGroup),
+	14: handle((*Dispatcher).syncGroup),
+	15: handle((*Dispatcher).describeGroups),
+	16: handle((*Dispatcher).listGroups),
 	18: handle((*Dispatcher).apiVersions),
 	19: handle((*Dispatcher).createTopics),
 	20: handle((*Dispatcher).deleteTopics),
@@ -166,13 +181,17 @@ var handlers = map[int16]handler{
 	33: handle((*Dispatcher).alterConfigs),
 	35: handle((*Dispatcher).describeLogDirs),
 	37: handle((*Dispatcher).createPartitions),
+	42: handle((*Dispatcher).deleteGroups),
 	43: handle((*Dispatcher).electLeaders),
 	44: handle((*Dispatcher).incrementalAlterConfigs),
 	45: handle((*Dispatcher).alterPartitionReassignments),
 	46: handle((*Dispatcher).listPartitionReassignments),
+	47: handle((*Dispatcher).offsetDelete),
 	56: handle((*Dispatcher).alterPartition),
 	60: handle((*Dispatcher).describeCluster),
 	67: handle((*Dispatcher).allocateProducerIDs),
+	68: handle((*Dispatcher).consumerGroupHeartbeat),
+	69: handle((*Dispatcher).consumerGroupDescribe),
 }
 
 // handle adapts a handler of one request type. DecodeRequest gives the type

@@ -8,6 +8,7 @@ import (
 
 	"barnabas/admin"
 	"barnabas/broker/commitlog"
+	"barnabas/broker/group"
 	"barnabas/broker/partition"
 )
 
@@ -64,7 +65,30 @@ type BrokerEpoch interface {
 	BrokerEpoch() int64
 }
 
+// Groups is the coordinator of groups; *group.Coordinator is one.
+type Groups interface {
+	PartitionFor(name string) int32
+	Join(req *group.JoinRequest, reply func(group.JoinResult))
+	Sync(req *group.SyncRequest, reply func(group.SyncResult))
+	Heartbeat(req *group.HeartbeatRequest, reply func(error))
+	Leave(req *group.LeaveRequest, reply func(group.LeaveResult))
+	Commit(req *group.CommitRequest, reply func(group.CommitResult))
+	FetchOffsets(req *group.FetchOffsetsRequest, reply func(group.FetchOffsetsResult))
+	Describe(name string, reply func(group.Description))
+	List(reply func([]group.Listed, error))
+	DeleteGroup(name string, reply func(error))
+	DeleteOffsets(name string, partitions []group.TopicPartition, reply func(group.DeleteOffsetsResult))
+	TopicsDeleted(partitions []group.TopicPartition)
+}
+
+// LegacyOffsets keeps the offsets of clients from before Kafka 0.9 in ZooKeeper.
+type LegacyOffsets interface {
+	Commit(ctx context.Context, name, topic string, partition int32, offset int64) error
+	Fetch(ctx context.Context, name, topic string, partition int32) (offset int64, found bool, err error)
+}
+
 var (
 	_ Replicas = (*partition.Manager)(nil)
+	_ Groups   = (*group.Coordinator)(nil)
 	_ Admin    = (*admin.Admin)(nil)
 )

@@ -138,9 +138,10 @@ func newWorld(t *testing.T, broker int32, cluster recordedCluster) *world {
 	}, logs, noISRChange{}, nobodyFollows{})
 	w.d = New(Config{
 		BrokerID: broker, ClusterID: cluster.clusterID, InterBrokerListener: "PLAINTEXT",
-		AutoCreateTopics: true, DeleteTopics: true, FetchSessionSlots: 1000, FeaturesEpoch: func() int64 { return 0 }, Log: quiet(),
+		AutoCreateTopics: true, DeleteTopics: true, OffsetMetadataMaxBytes: 4096, FetchSessionSlots: 1000, FeaturesEpoch: func() int64 { return 0 }, Log: quiet(),
 	}, Dependencies{
 		Replicas: w.replicas, Metadata: w.cache, Admin: w.admin, Controller: w.controller, ProducerIDs: w.ids, BrokerEpoch: w.epoch,
+		Groups: newGroups(t, w.cache), LegacyOffsets: &playedLegacy{},
 	})
 	t.Cleanup(func() {
 		w.d.Close()

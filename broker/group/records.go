@@ -15,6 +15,10 @@ type Format struct {
 	GroupVersion  int16 // 0 below 0.10.1-IV0, 1 below 2.1-IV0, 2 below 2.3-IV0, else 3
 }
 
+// FormatSince23 is what brokers of every inter.broker.protocol.version from 2.3
+// on write, and so all that this one may belong to.
+var FormatSince23 = Format{OffsetVersion: 3, GroupVersion: 3}
+
 // Versions of keys, by which records of offsets and groups are told apart.
 const (
 	offsetKeyVersion = 1

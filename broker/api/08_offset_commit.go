@@ -1,0 +1,95 @@
+package api
+
+import (
+	"context"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"barnabas/broker/group"
+)
+
+// OffsetCommit, key 8, versions 0 to 9.
+//
+//	0  offsets are kept in ZooKeeper, under /consumers
+//	1  kept by the coordinator; membership; a timestamp for each offset
+//	2  a retention time for all of them, until version 4; timestamps are gone
+//	6  leader epochs
+//	7  group instance id (KIP-345)
+//	8  flexible
+//	9  GROUP_ID_NOT_FOUND and STALE_MEMBER_EPOCH, which the new protocol has
+//
+// Partitions that do not exist are told UNKNOWN_TOPIC_OR_PARTITION, the others
+// are stored all the same. A request that has none of those is not shown to the
+// coordinator, so that it is no sign of life.
+func (d *Dispatcher) offsetCommit(c *call, req *kmsg.OffsetCommitRequest) {
+	resp := kmsg.NewPtrOffsetCommitResponse()
+	rows := offsetRows(resp)
+	ask := &group.CommitRequest{Group: req.Group, Generation: req.Generation, MemberID: req.MemberID, InstanceID: req.InstanceID}
+	snapshot := d.deps.Metadata.Load()
+	for i := range req.Topics {
+		t := &req.Topics[i]
+		for j := range t.Partitions {
+			p := &t.Partitions[j]
+			tp := group.TopicPartition{Topic: t.Topic, Partition: p.Partition}
+			if snapshot.Partition(t.Topic, p.Partition) == nil {
+				rows.add(tp, kerr.UnknownTopicOrPartition)
+				continue
+			}
+			ask.Offsets = append(ask.Offsets, group.Commit{
+				TopicPartition: tp, Offset: p.Offset, LeaderEpoch: p.LeaderEpoch, Metadata: stringOrEmpty(p.Metadata),
+				TimeMs: p.Timestamp, RetentionMs: req.RetentionTimeMillis,
+			})
+		}
+	}
+	switch {
+	case len(ask.Offsets) == 0:
+		c.answer(resp)
+	case req.Version == 0:
+		d.work(c, func(ctx context.Context) {
+			for i := range ask.Offsets {
+				rows.add(ask.Offsets[i].TopicPartition, d.commitLegacy(ctx, req.Group, &ask.Offsets[i]))
+			}
+			c.answer(resp)
+		})
+	default:
+		d.deps.Groups.Commit(ask, func(r group.CommitResult) {
+			for i, err := range r.Errs {
+				rows.add(ask.Offsets[i].TopicPartition, err)
+			}
+			c.answer(resp)
+		})
+	}
+}
+
+func (d *Dispatcher) commitLegacy(ctx context.Context, name string, o *group.Commit) error {
+	if len(o.Metadata) > d.cfg.OffsetMetadataMaxBytes {
+		return kerr.OffsetMetadataTooLarge
+	}
+	return d.deps.LegacyOffsets.Commit(ctx, name, o.Topic, o.Partition, o.Offset)
+}
+
+// offsetCommitRows adds rows to an answer, those of a topic together.
+type offsetCommitRows struct {
+	resp *kmsg.OffsetCommitResponse
+	at   map[string]int
+}
+
+func offsetRows(resp *kmsg.OffsetCommitResponse) *offsetCommitRows {
+	return &offsetCommitRows{resp: resp, at: make(map[string]int)}
+}
+
+func (r *offsetCommitRows) add(tp group.TopicPartition, err error) {
+	i, known := r.at[tp.Topic]
+	if !known {
+		i = len(r.resp.Topics)
+		r.at[tp.Topic] = i
+		t := kmsg.NewOffsetCommitResponseTopic()
+		t.Topic = tp.Topic
+		r.resp.Topics = append(r.resp.Topics, t)
+	}
+	p := kmsg.NewOffsetCommitResponseTopicPartition()
+	p.Partition = tp.Partition
+	p.ErrorCode, _ = code(err)
+	r.resp.Topics[i].Partitions = append(r.resp.Topics[i].Partitions, p)
+}

@@ -1,0 +1,55 @@
+package api
+
+import (
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"barnabas/broker/group"
+)
+
+// OffsetDelete, key 47, version 0 (KIP-496).
+//
+// Offsets of topics that the group's members consume stay:
+// GROUP_SUBSCRIBED_TO_TOPIC. An error for all comes without rows.
+func (d *Dispatcher) offsetDelete(c *call, req *kmsg.OffsetDeleteRequest) {
+	var known []group.TopicPartition
+	snapshot := d.deps.Metadata.Load()
+	for i := range req.Topics {
+		for _, p := range req.Topics[i].Partitions {
+			if snapshot.Partition(req.Topics[i].Topic, p.Partition) != nil {
+				known = append(known, group.TopicPartition{Topic: req.Topics[i].Topic, Partition: p.Partition})
+			}
+		}
+	}
+	d.deps.Groups.DeleteOffsets(req.Group, known, func(r group.DeleteOffsetsResult) {
+		resp := kmsg.NewPtrOffsetDeleteResponse()
+		if resp.ErrorCode, _ = code(r.Err); r.Err == nil {
+			resp.Topics = deletedOffsets(req, known, r.Errs)
+		}
+		c.answer(resp)
+	})
+}
+
+func deletedOffsets(req *kmsg.OffsetDeleteRequest, known []group.TopicPartition, errs []error) []kmsg.OffsetDeleteResponseTopic {
+	outcome := make(map[group.TopicPartition]error, len(known))
+	for i, tp := range known {
+		outcome[tp] = errs[i]
+	}
+	var topics []kmsg.OffsetDeleteResponseTopic
+	for i := range req.Topics {
+		t := kmsg.NewOffsetDeleteResponseTopic()
+		t.Topic = req.Topics[i].Topic
+		for _, from := range req.Topics[i].Partitions {
+			err, asked := outcome[group.TopicPartition{Topic: t.Topic, Partition: from.Partition}]
+			if !asked {
+				err = kerr.UnknownTopicOrPartition
+			}
+			p := kmsg.NewOffsetDeleteResponseTopicPartition()
+			p.Partition = from.Partition
+			p.ErrorCode, _ = code(err)
+			t.Partitions = append(t.Partitions, p)
+		}
+		topics = append(topics, t)
+	}
+	return topics
+}
