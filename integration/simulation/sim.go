@@ -125,7 +125,7 @@ func (s *Sim) wallClock() time.Time { return time.Unix(1_700_000_000, 0).Add(s.w
 func (s *Sim) coreConfig(n *node) controller.CoreConfig {
 	return controller.CoreConfig{
 		BrokerID: n.id, IBP: s.ibp, Listener: "PLAINTEXT", DeleteTopics: true, UncleanElection: func() bool { return false },
-		AutoRebalance: true, RebalanceInterval: 5 * time.Second, RebalancePercent: 10, Random: dice{s.w.rand},
+		AutoRebalance: true, RebalanceInterval: 5 * time.Second, RebalancePercent: 0, Random: dice{s.w.rand},
 	}
 }
 
