@@ -2,6 +2,7 @@ package record
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -122,19 +123,52 @@ type validation struct {
 func (v *validation) plain(p []byte, count int32) error {
 	var s scanned
 	at := 0
+	low, high := v.quietBounds()
 	for i := range count {
-		size, reason := s.scan(p[at:])
-		if reason != "" {
-			return invalid(reason)
+		size := s.scanShort(p[at:])
+		if size == 0 {
+			var reason string
+			if size, reason = s.scanAny(p[at:]); reason != "" {
+				return invalid(reason)
+			}
 		}
 		at += size
-		v.check(i, &s)
+		// Nearly every record is in order and no later than one before it, or the new latest: nothing to say about it.
+		ts := v.baseTime + s.timestampDelta
+		if ts < low || ts > high || s.keyLen < 0 && v.rules.RequireKey || s.offsetDelta != i {
+			v.check(i, &s)
+			continue
+		}
+		if ts > v.res.MaxTimestamp {
+			v.res.MaxTimestamp, v.res.OffsetDeltaOfMax = ts, s.offsetDelta
+		}
 	}
+	v.res.Count = int(count)
 	if at != len(p) {
 		return errLeftOver
 	}
 	v.res.Uncompressed = at
 	return nil
+}
+
+// quietBounds are timestamps between which check has nothing to say about time. They are the rules' bounds, as far as sums
+// and differences with them do not overflow; an empty range where every record has the same time or is at fault.
+func (v *validation) quietBounds() (low, high int64) {
+	const far = math.MinInt64 / 2
+	r := &v.rules
+	switch {
+	case v.fixedTime:
+		return 1, 0
+	case !r.CheckTimestamps:
+		return math.MinInt64, math.MaxInt64
+	case r.Now < 0 || r.BeforeMax < 0 || r.AfterMax < 0:
+		return 1, 0
+	}
+	low, high = max(r.Now-r.BeforeMax, far), r.Now+r.AfterMax
+	if high < r.Now {
+		high = math.MaxInt64
+	}
+	return low, high
 }
 
 // recordHeld is the largest record that is scanned as a whole; of larger ones only the numbers are looked at.

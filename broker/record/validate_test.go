@@ -350,3 +350,21 @@ func TestTheBuilderRefusesWhatWouldMakeABrokenBatch(t *testing.T) {
 	require.Error(t, err)
 	require.False(t, errors.Is(err, kerr.InvalidRecord), "a mistake of ours is no client's fault")
 }
+
+// The bounds of time, at the edges of what 64 bits hold.
+func TestTimestampBoundsAtTheEdges(t *testing.T) {
+	const far = int64(1) << 62
+	edges := []int64{-1 << 63, -far - 1, -far, -1001, -2, -1, 0, 1, 499, 500, 501, now - 1001, now - 1000, now, now + 500, now + 501, far, 1<<63 - 1}
+	for _, at := range []int64{0, now, far} {
+		for _, before := range []int64{0, 1000, far, 1<<63 - 1} {
+			for _, after := range []int64{0, 500, far, 1<<63 - 1} {
+				for _, ts := range edges {
+					age := at - ts
+					refused := ts != NoTimestamp && (age > before || -age > after)
+					_, err := Validate(build(t, BuilderOptions{}, kv(ts)), Rules{CheckTimestamps: true, Now: at, BeforeMax: before, AfterMax: after})
+					require.Equal(t, refused, err != nil, "now %d, before %d, after %d, timestamp %d: %v", at, before, after, ts, err)
+				}
+			}
+		}
+	}
+}
