@@ -181,7 +181,7 @@ func (l *Log) spillIfIdle(sinceMs int64) error {
 	return s.spill()
 }
 
-// pointsLowered brings to disk a recovery point or a start that fell below what is on disk.
+// pointsLowered brings to disk a recovery point, high watermark or start that fell below what is on disk.
 func (m *Manager) pointsLowered(l *Log) error {
 	for _, d := range m.dirs {
 		if &d.logDir != l.parent {
@@ -189,6 +189,12 @@ func (m *Manager) pointsLowered(l *Log) error {
 		}
 		if d.writtenAbove(recoveryPointFile, l.tp, l.checkpointPoint()) {
 			if err := m.writeCheckpoint(d, recoveryPointFile, (*Log).checkpointPoint); err != nil {
+				return err
+			}
+		}
+		if d.writtenAbove(highWatermarkFile, l.tp, l.HighWatermark()) {
+			// Recovery takes it for what was committed.
+			if err := m.writeCheckpoint(d, highWatermarkFile, (*Log).HighWatermark); err != nil {
 				return err
 			}
 		}

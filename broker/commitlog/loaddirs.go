@@ -74,7 +74,8 @@ func (m *Manager) examine(d *managedDir) (foundDir, error) {
 	if err != nil {
 		return found, err
 	}
-	d.written[recoveryPointFile], d.written[startOffsetFile] = found.recoveryPoints, found.starts
+	d.written[recoveryPointFile], d.written[startOffsetFile], d.written[highWatermarkFile] =
+		found.recoveryPoints, found.starts, found.highMarks
 	entries, err := m.cfg.FS.ReadDir(d.path)
 	if err != nil {
 		return found, err

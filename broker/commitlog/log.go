@@ -74,7 +74,7 @@ type environment struct {
 	expirationMs int64
 	flushSoon    func(l *Log)                                   // flush sealed segments in the background
 	removeLater  func(d *logDir, delayMs int64, paths []string) // delete files after a while
-	lowered      func(l *Log) error                             // recovery point or start fell: bring them to disk before anything is appended
+	lowered      func(l *Log) error                             // points fell: bring them to disk before anything is appended
 }
 
 func (e *environment) nowMs() int64 { return e.now().UnixMilli() }
