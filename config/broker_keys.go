@@ -127,7 +127,7 @@ var brokerKeys = []Key{
 	{Name: "log.message.timestamp.before.max.ms", Type: Long, Default: new("9223372036854775807"), Valid: atLeast(0), Importance: Medium, Update: ClusterWide, Acted: true, Doc: "How far a record's timestamp may lie in the past of the broker's clock."},
 	{Name: "log.message.timestamp.difference.max.ms", Type: Long, Default: new("9223372036854775807"), Valid: atLeast(0), Importance: Medium, Update: ClusterWide, Acted: true, Doc: "How far a record's timestamp may lie from the broker's clock either way; superseded by the before and after limits."},
 	{Name: "log.message.timestamp.type", Type: String, Default: new("CreateTime"), Valid: oneOf("CreateTime", "LogAppendTime"), Importance: Medium, Update: ClusterWide, Acted: true, Doc: "Whether a record's timestamp is the producer's or the broker's time of append."},
-	{Name: "log.preallocate", Type: Boolean, Default: new("false"), Importance: Medium, Update: ClusterWide, Acted: true, Doc: "Whether a new segment's file gets its full size at once."},
+	{Name: "log.preallocate", Type: Boolean, Default: new("false"), Importance: Medium, Update: ClusterWide, Doc: "Whether a new segment's file gets its full size at once."},
 	{Name: "log.retention.bytes", Type: Long, Default: new("-1"), Importance: High, Update: ClusterWide, Acted: true, Doc: "Size at which the oldest segments of a partition are deleted; -1 means no limit."},
 	{Name: "log.retention.check.interval.ms", Type: Long, Default: new("300000"), Valid: atLeast(1), Importance: Medium, Acted: true, Doc: "Time between checks for segments to delete."},
 	{Name: "log.retention.hours", Type: Int, Default: new("168"), Importance: High, Acted: true, Doc: "Hours that records are kept; log.retention.minutes and log.retention.ms come first."},

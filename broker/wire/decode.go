@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -19,8 +20,23 @@ func DecodeRequest(h Header, body []byte) (kmsg.Request, error) {
 	}
 	req := kmsg.RequestForKey(h.Key)
 	req.SetVersion(h.Version)
+	if h.Key == keyStopReplica && h.Version >= 4 {
+		body = stopReplicaAsRead(body)
+	}
 	if err := req.ReadFrom(body); err != nil {
 		return nil, fmt.Errorf("%w: %s version %d: %w", ErrMalformed, api.Name, h.Version, err)
 	}
 	return req, nil
+}
+
+const keyStopReplica = 5
+
+// stopReplicaAsRead puts two fields of StopReplica v4 into the order in which the library reads them: Kafka writes the
+// flag of a KRaft controller (KIP-866) before the controller epoch, the library expects it behind. The layout was
+// inspected before, so the bytes are there.
+func stopReplicaAsRead(body []byte) []byte {
+	swapped := bytes.Clone(body)
+	copy(swapped[4:8], body[5:9])
+	swapped[8] = body[4]
+	return swapped
 }
