@@ -22,6 +22,9 @@ func brokerCommand() *cli.Command {
 		},
 		Action: func(c *cli.Context) error {
 			if c.Bool("help-config") {
+				if err := config.Own.WriteHelp(os.Stdout); err != nil {
+					return err
+				}
 				return config.Broker.WriteHelp(os.Stdout)
 			}
 			path := c.String("config")

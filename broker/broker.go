@@ -246,6 +246,7 @@ func (b *Broker) join() error {
 		ReplicaLagTimeMax: v.Millis("replica.lag.time.max.ms"),
 		InterBrokerV2:     ibp >= config.V3_0IV1,
 		Selector:          selector,
+		Flush:             flushPolicies[v.String("barnabas.flush.policy")],
 		InMetadata:        b.inMetadata,
 		OnRoles:           b.rolesChanged,
 		FS:                vfs.OS,
@@ -258,6 +259,8 @@ func (b *Broker) join() error {
 	b.live.broker = func(*config.Values) {}
 	return nil
 }
+
+var flushPolicies = map[string]partition.FlushPolicy{"kafka": partition.FlushAsKafka, "thin-isr": partition.FlushThinISR, "always": partition.FlushAlways}
 
 func (b *Broker) inMetadata(tp commitlog.TopicPartition) bool {
 	return b.cluster.Load().Partition(tp.Topic, tp.Partition) != nil

@@ -188,3 +188,19 @@ func FuzzLoadProperties(f *testing.F) {
 		_, _ = Load(write(t, "f.properties", string(data)), nil)
 	})
 }
+
+func TestKeysBesideKafkas(t *testing.T) {
+	v, err := New(map[string]string{"barnabas.flush.policy": "always"})
+	require.NoError(t, err)
+	require.Equal(t, "always", v.String("barnabas.flush.policy"))
+	require.Empty(t, v.Unknown())
+	_, err = New(map[string]string{"barnabas.flush.policy": "never"})
+	require.ErrorContains(t, err, "barnabas.flush.policy")
+	v, err = New(nil)
+	require.NoError(t, err)
+	require.Equal(t, "thin-isr", v.String("barnabas.flush.policy"))
+	for _, k := range Own.Keys() {
+		require.Nil(t, Broker.Lookup(k.Name), "a key of ours must not stand in for one of Kafka's")
+		require.Equal(t, ReadOnly, k.Update)
+	}
+}

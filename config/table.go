@@ -11,10 +11,11 @@ import (
 // Table is a set of keys, sorted by name.
 type Table struct{ keys []Key }
 
-// Broker is the table of broker keys, Topic that of topic keys.
+// Broker is the table of broker keys, Topic that of topic keys, Own that of broker keys beside Kafka's.
 var (
 	Broker = Table{brokerKeys}
 	Topic  = Table{topicKeys}
+	Own    = Table{ownKeys}
 )
 
 // Lookup returns the row of a key, or nil.
@@ -56,12 +57,19 @@ func (t Table) WriteHelp(w io.Writer) error {
 	return nil
 }
 
+func lookupPlain(name string) *Key {
+	if k := Broker.Lookup(name); k != nil {
+		return k
+	}
+	return Own.Lookup(name)
+}
+
 // listenerPrefix begins keys that hold for one listener only, as in listener.name.internal.max.connections.
 const listenerPrefix = "listener.name."
 
 // LookupBroker finds the row of a broker key as a file may write it: plain, or behind a listener's prefix (and, for SASL, a mechanism's).
 func LookupBroker(name string) *Key {
-	if k := Broker.Lookup(name); k != nil {
+	if k := lookupPlain(name); k != nil {
 		return k
 	}
 	rest, ok := strings.CutPrefix(name, listenerPrefix)

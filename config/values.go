@@ -153,7 +153,7 @@ func (v *Values) Get(name string) (value string, ok bool) {
 	if value, set := v.set[name]; set {
 		return value, true
 	}
-	if k := Broker.Lookup(name); k != nil && k.Default != nil {
+	if k := lookupPlain(name); k != nil && k.Default != nil {
 		return *k.Default, true
 	}
 	return "", false

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type cluster struct {
 	t     testing.TB
 	ibp   string
-	thin  bool // partition.Config.ThinISRFlush
+	flush partition.FlushPolicy
 	log   *logrus.Entry
 	nodes map[int32]*node
 
@@ -54,10 +54,10 @@ type node struct {
 	cut      chan struct{} // closed when the node dies: what is on the wire is lost
 }
 
-func newCluster(t testing.TB, ibp string, thin bool, minISR int32, ids ...int32) *cluster {
+func newCluster(t testing.TB, ibp string, flush partition.FlushPolicy, minISR int32, ids ...int32) *cluster {
 	l := logrus.New()
 	l.SetOutput(io.Discard)
-	c := &cluster{t: t, ibp: ibp, thin: thin, log: logrus.NewEntry(l), nodes: map[int32]*node{}, alive: map[int32]bool{}, epochs: map[int32]int64{},
+	c := &cluster{t: t, ibp: ibp, flush: flush, log: logrus.NewEntry(l), nodes: map[int32]*node{}, alive: map[int32]bool{}, epochs: map[int32]int64{},
 		replicas: ids, isr: slices.Clone(ids), leader: ids[0], leaderEpoch: 1, partitionEpoch: 1, minISR: minISR, registrations: 100}
 	for _, id := range ids {
 		c.start(id, vfs.NewCrashFS())
@@ -103,7 +103,7 @@ func (c *cluster) start(id int32, disk *vfs.CrashFS) {
 	})
 	require.NoError(c.t, err)
 	n.replicas = partition.NewManager(partition.Config{
-		BrokerID: id, ReplicaLagTimeMax: 300 * time.Millisecond, InterBrokerV2: true, ThinISRFlush: c.thin, FS: disk, Log: c.log.WithField("broker", id), Now: time.Now,
+		BrokerID: id, ReplicaLagTimeMax: 300 * time.Millisecond, InterBrokerV2: true, Flush: c.flush, FS: disk, Log: c.log.WithField("broker", id), Now: time.Now,
 	}, logs, controllerFor{c, id}, n.fetchers)
 	n.replicas.SetBrokerEpoch(epoch)
 	c.mu.Lock()

@@ -10,13 +10,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"barnabas/broker/partition"
 	"barnabas/broker/vfs"
 )
 
 func TestFollowersCopyTheLeader(t *testing.T) {
 	for _, ibp := range []string{"3.9", "2.8", "2.7-IV0", "2.4", "1.1", "0.11.0-IV2"} {
 		t.Run(ibp, func(t *testing.T) {
-			c := newCluster(t, ibp, false, 2, 1, 2, 3)
+			c := newCluster(t, ibp, partition.FlushAsKafka, 2, 1, 2, 3)
 			for i := range 50 {
 				offset, ok := c.produce(fmt.Sprint(i))
 				require.True(t, ok)
@@ -36,7 +37,7 @@ func TestFollowersCopyTheLeader(t *testing.T) {
 func TestH01_RestartedFollowerElectedAtOnceKeepsWhatIsCommitted(t *testing.T) {
 	for _, ibp := range []string{"3.9", "2.6"} {
 		t.Run(ibp, func(t *testing.T) {
-			c := newCluster(t, ibp, false, 1, 1, 2)
+			c := newCluster(t, ibp, partition.FlushAsKafka, 1, 1, 2)
 			for i := range 20 {
 				_, ok := c.produce(fmt.Sprint(i))
 				require.True(t, ok)
@@ -60,20 +61,21 @@ func TestH01_RestartedFollowerElectedAtOnceKeepsWhatIsCommitted(t *testing.T) {
 func TestCommittedRecordsSurviveRandomDeaths(t *testing.T) {
 	for seed := range uint64(3) {
 		for _, ibp := range []string{"3.9", "2.6"} {
-			t.Run(fmt.Sprintf("%s/%d", ibp, seed), func(t *testing.T) { survive(t, ibp, false, seed) })
+			t.Run(fmt.Sprintf("%s/%d", ibp, seed), func(t *testing.T) { survive(t, ibp, partition.FlushAsKafka, seed) })
 		}
 	}
 }
 
 func TestH20_CommittedRecordsSurviveThePowerCutOfTheLastReplica(t *testing.T) {
 	for seed := range uint64(3) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) { survive(t, "3.9", true, seed) })
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { survive(t, "3.9", partition.FlushThinISR, seed) })
 	}
 }
 
-func survive(t *testing.T, ibp string, thin bool, seed uint64) {
+func survive(t *testing.T, ibp string, flush partition.FlushPolicy, seed uint64) {
+	thin := flush != partition.FlushAsKafka
 	rng := rand.New(rand.NewPCG(seed, 7))
-	c := newCluster(t, ibp, thin, 1, 1, 2, 3)
+	c := newCluster(t, ibp, flush, 1, 1, 2, 3)
 	acked := map[int64]string{}
 	var mu sync.Mutex
 	stop := make(chan struct{})

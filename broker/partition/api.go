@@ -19,6 +19,21 @@ const (
 	DebuggingConsumer = int32(-2) // ListOffsets: answered by followers too, unbounded; Fetch: a consumer
 )
 
+// FlushPolicy is barnabas.flush.policy.
+type FlushPolicy int8
+
+const (
+	// FlushAsKafka trusts replication alone; the system writes out what it likes when it
+	// likes.
+	FlushAsKafka FlushPolicy = iota
+	// FlushThinISR flushes what a leader commits while it is the only member of an ISR
+	// that could be larger.
+	FlushThinISR
+	// FlushAlways flushes before anything is committed: a leader counts itself, and a
+	// follower asks for more, only by what is on the disk.
+	FlushAlways
+)
+
 // Config is what a Manager needs to know of its broker.
 type Config struct {
 	BrokerID int32
@@ -31,9 +46,9 @@ type Config struct {
 	// log.message.format.version at least 0.11).
 	InterBrokerV2 bool
 
-	// ThinISRFlush makes a leader whose followers have all left the ISR commit
-	// only what is on its disk: see thin.go. Off is what Kafka does.
-	ThinISRFlush bool
+	// Flush says when a log has to be on the disk before its records count as
+	// committed: see thin.go.
+	Flush FlushPolicy
 
 	// Selector chooses the replica a consumer should read from (KIP-392);
 	// nil means the leader always.

@@ -43,9 +43,9 @@ type core struct {
 	hw         commitlog.Position
 	recovering bool
 
-	// Of a leader that flushes while it stands alone (thin.go).
-	thinFlush bool
-	durable   commitlog.Position // known to be on disk, in this leader epoch
+	// Of a leader that commits by what is on its disk (thin.go).
+	flush   FlushPolicy
+	durable commitlog.Position // known to be on disk, in this leader epoch
 
 	brokers map[int32]BrokerInfo // alive; replaced whole, never changed in place
 }

@@ -381,7 +381,7 @@ func TestRackAwareSelection(t *testing.T) {
 
 func TestH20_ALeaderThatStandsAloneCommitsWhatIsOnItsDisk(t *testing.T) {
 	w := leading(t, []int32{1, 2}, 0, 0)
-	w.c.thinFlush = true
+	w.c.flush = FlushThinISR
 	w.append(10)
 	require.True(t, w.fetch(2, 10).highWatermark, "two hold it: nobody waits for a disk")
 	w.now = w.now.Add(maxLag + 1)

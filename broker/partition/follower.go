@@ -99,6 +99,11 @@ func (p *Partition) appendFetched(f Fetched) (FollowerState, bool, error) {
 		if _, err := log.AppendAsFollower(f.Records); err != nil {
 			return stateOf(log), false, err
 		}
+		if p.m.cfg.Flush == FlushAlways { // the next fetch says that this replica has it
+			if err := log.Flush(); err != nil {
+				return stateOf(log), false, err
+			}
+		}
 	}
 	// The high watermark never falls by an answer: below it everything is
 	// committed, whatever a new leader knows yet. It moves after the append, and

@@ -108,7 +108,7 @@ func (c *core) request() *ISRChange {
 		ISR:             members,
 		Recovering:      c.recovering,
 		serial:          c.inFlight.serial,
-		alone:           c.thinFlush && len(c.inFlight.want) == 1 && len(c.remotes) > 0,
+		alone:           c.flush != FlushAsKafka && len(c.inFlight.want) == 1 && len(c.remotes) > 0,
 	}
 }
 

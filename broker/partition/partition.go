@@ -52,7 +52,7 @@ type Partition struct {
 func newPartition(m *Manager, tp commitlog.TopicPartition) *Partition {
 	p := &Partition{tp: tp, m: m}
 	p.state.core = newCore(m.cfg.BrokerID, m.cfg.ReplicaLagTimeMax)
-	p.state.thinFlush = m.cfg.ThinISRFlush
+	p.state.core.flush = m.cfg.Flush
 	return p
 }
 

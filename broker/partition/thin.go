@@ -18,7 +18,7 @@ import (
 // with a shorter log, and the followers cut theirs to match. Committed records
 // are gone from everywhere.
 //
-// So, with Config.ThinISRFlush, a leader
+// So, with FlushThinISR, a leader
 //
 //   - flushes its log before it asks for an ISR of itself alone: everything that
 //     the larger ISR committed is on its disk when the controller may first rely
@@ -31,15 +31,24 @@ import (
 // A topic with a single replica is not degraded and not flushed: it is as durable
 // as its owner asked. Nothing of this is visible on the wire, on disk or in
 // ZooKeeper.
+//
+// FlushAlways does the same in every ISR and for topics of one replica, and a
+// follower flushes what it was sent before its next fetch tells the leader that
+// it has it. Then the power cut of all replicas at once takes nothing that was
+// committed (H21), for one flush per fetch and follower, and one per group of
+// appends at the leader.
 
-// thin tells that this leader is the only member of an ISR that could be larger.
-func (c *core) thin() bool {
-	return c.thinFlush && c.role == roleLeader && len(c.isr) == 1 && len(c.remotes) > 0
+// byDisk tells that this leader commits no more than what is on its disk.
+func (c *core) byDisk() bool {
+	if c.role != roleLeader {
+		return false
+	}
+	return c.flush == FlushAlways || (c.flush == FlushThinISR && len(c.isr) == 1 && len(c.remotes) > 0)
 }
 
 // wantsFlush tells that there is something on the way to be committed that is not
 // on the disk.
-func (c *core) wantsFlush(end int64) bool { return c.thin() && c.durable.Offset < end }
+func (c *core) wantsFlush(end int64) bool { return c.byDisk() && c.durable.Offset < end }
 
 // flushed notes what a flush that began in this leader epoch made durable.
 func (c *core) flushed(at commitlog.Position) {
@@ -109,7 +118,7 @@ func (p *Partition) flushNow() {
 // handle. unclean.leader.election.enable means to go on all the same.
 func (m *Manager) lostAlone(log *commitlog.Log, o *LeaderAndISRPartition) error {
 	r := log.Recovery()
-	if !m.cfg.ThinISRFlush || !r.LostCommitted() || log.EndOffset() >= r.KnownCommitted {
+	if m.cfg.Flush == FlushAsKafka || !r.LostCommitted() || log.EndOffset() >= r.KnownCommitted {
 		return nil
 	}
 	if len(o.ISR) != 1 || len(o.Replicas) < 2 || log.Config().UncleanElection {

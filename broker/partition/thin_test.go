@@ -9,7 +9,7 @@ import (
 
 func newThinWorld(t *testing.T) *world {
 	w := newWorld(t)
-	w.thin = true
+	w.flush = FlushThinISR
 	w.close()
 	w.open()
 	return w

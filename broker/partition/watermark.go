@@ -19,7 +19,7 @@ import (
 //     ISR. Without it the watermark of an ISR of one would run ahead of a newcomer
 //     for ever and it could never join.
 //
-// A leader that stands alone counts by what is on its disk (thin.go).
+// A leader that stands alone counts itself by what is on its disk (thin.go).
 //
 // It does not move while the committed ISR is below the enforceable minimum: a
 // consumer must not see what fewer replicas hold than the topic asks for (KIP-966).
@@ -31,7 +31,7 @@ func (c *core) advance(now time.Time, end commitlog.Position, minISR int32) bool
 		return false
 	}
 	to := end
-	if c.thin() && c.durable.Offset < to.Offset {
+	if c.byDisk() && c.durable.Offset < to.Offset {
 		to = c.durable
 	}
 	for i := range c.remotes {
