@@ -24,6 +24,9 @@ func kafkaCommands() []*cli.Command {
 		{"kafka-console-producer", "send lines of standard input", tools.ConsoleProducer},
 		{"kafka-console-consumer", "print records", tools.ConsoleConsumer},
 		{"kafka-configs", "show and change settings of topics, brokers, clients, users and addresses", tools.Configs},
+		{"kafka-reassign-partitions", "plan and carry out moves of replicas between brokers", tools.ReassignPartitions},
+		{"kafka-leader-election", "elect preferred leaders, or unclean ones", tools.LeaderElection},
+		{"kafka-preferred-replica-election", "elect preferred leaders (deprecated)", tools.PreferredReplicaElection},
 		{"kafka-get-offsets", "print offsets of partitions", tools.GetOffsets},
 		{"kafka-broker-api-versions", "print which APIs each broker serves", tools.BrokerAPIVersions},
 		{"kafka-dump-log", "print what segment files hold", func(args []string, _ io.Reader, stdout, stderr io.Writer) int {

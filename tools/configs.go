@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"barnabas/admin"
 	"barnabas/config"
 	"barnabas/tools/options"
 )
@@ -107,10 +108,12 @@ func Configs(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	if err = configs(f, set); err == nil {
 		return 0
 	}
-	if fromBroker(err) {
-		fmt.Fprintf(stderr, "Error while executing config command with args '%s'\n%s", strings.Join(args, " "), stackTrace(err))
-	} else {
+	var bad *badArgument
+	var refused *admin.Error
+	if errors.As(err, &bad) || errors.As(err, &refused) {
 		fmt.Fprintln(stderr, err)
+	} else {
+		fmt.Fprintf(stderr, "Error while executing config command with args '%s'\n%s", strings.Join(args, " "), stackTrace(err))
 	}
 	return 1
 }
@@ -384,7 +387,7 @@ func missingSettings(remove []string, has func(key string) bool) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	return errors.New("Invalid config(s): " + strings.Join(missing, ","))
+	return &badArgument{"Invalid config(s): " + strings.Join(missing, ",")}
 }
 
 // scramSecret reads [iterations=N,]password=TEXT.

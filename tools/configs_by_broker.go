@@ -164,7 +164,7 @@ func (s *configsByBroker) alterSettings(a configsAsked) error {
 			}
 		}
 		if unknown != nil {
-			return fmt.Errorf("Invalid broker logger(s): %s", strings.Join(unknown, ","))
+			return &badArgument{"Invalid broker logger(s): " + strings.Join(unknown, ",")}
 		}
 	}
 	if err := missingSettings(a.remove, has); err != nil {

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+
+	"barnabas/admin/plan"
 )
 
 // The originals report errors as Java exceptions, and scripts look for them. Here errors are errors; this file knows under which name each goes out.
@@ -59,6 +61,7 @@ var classes = map[int16]string{
 	kerr.TopicAlreadyExists.Code:    "TopicExistsException",
 	kerr.InvalidTopicException.Code: "InvalidTopicException",
 	kerr.InvalidConfig.Code:         "InvalidConfigurationException",
+	kerr.UnknownServerError.Code:    "UnknownServerException",
 	kerr.RequestTimedOut.Code:       "TimeoutException",
 	kerr.NotLeaderForPartition.Code: "NotLeaderOrFollowerException",
 	kerr.NonEmptyGroup.Code:         "GroupNotEmptyException",
@@ -75,8 +78,11 @@ func exceptionClass(err error) string {
 	var bad *badArgument
 	var failed *commandFailed
 	var operation *operationFailed
+	var tooFew *plan.TooFewBrokersError
 	var code *kerr.Error
 	switch {
+	case errors.As(err, &tooFew):
+		return "org.apache.kafka.common.errors.InvalidReplicationFactorException"
 	case errors.As(err, &bad):
 		return "java.lang.IllegalArgumentException"
 	case errors.As(err, &failed) && compat39():
@@ -107,6 +113,13 @@ func exceptionClass(err error) string {
 // stackTrace is an error as an exception prints itself, without the places in Java's code. What a broker answered arrives wrapped.
 func stackTrace(err error) string {
 	own := exceptionClass(err) + ": " + err.Error() + "\n"
+	var sum *suppressing
+	if errors.As(err, &sum) {
+		for _, other := range sum.others {
+			own += "\tSuppressed: " + exceptionClass(other) + ": " + other.Error() + "\n"
+		}
+		return own
+	}
 	if fromBroker(err) {
 		return "java.util.concurrent.ExecutionException: " + own + "Caused by: " + own
 	}
@@ -115,6 +128,6 @@ func stackTrace(err error) string {
 
 // fromBroker tells whether a broker answered the error.
 func fromBroker(err error) bool {
-	var code *kerr.Error
-	return errors.As(err, &code)
+	var answer *answerError
+	return errors.As(err, &answer)
 }

@@ -27,8 +27,7 @@ var shownParts = [][2]string{{admin.UserPart, "user-principal"}, {admin.ClientID
 func (s *configsByBroker) needAPI(req kmsg.Request) error {
 	ok, err := serves(s.client, req.Key())
 	if err == nil && !ok {
-		name := kmsg.NameForKey(req.Key())
-		return fmt.Errorf("The brokers do not serve %s; quotas and credentials can be read and changed with --zookeeper in place of --bootstrap-server", name)
+		return &badArgument{fmt.Sprintf("The brokers do not serve %s; quotas and credentials can be read and changed with --zookeeper in place of --bootstrap-server", kmsg.NameForKey(req.Key()))}
 	}
 	return err
 }

@@ -1,0 +1,255 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sort"
+	"strconv"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"barnabas/admin/plan"
+)
+
+// reassignmentByBroker asks brokers, as --bootstrap-server wants it (KIP-455).
+type reassignmentByBroker struct {
+	f      face
+	client *kgo.Client
+}
+
+func (d *reassignmentByBroker) close() { d.client.Close() }
+
+func (d *reassignmentByBroker) brokers() ([]plan.Broker, error) {
+	req := kmsg.NewPtrMetadataRequest()
+	req.Topics = []kmsg.MetadataRequestTopic{}
+	resp, err := req.RequestWith(context.Background(), d.client)
+	if err != nil {
+		return nil, err
+	}
+	var list []plan.Broker
+	for _, b := range resp.Brokers {
+		alive := plan.Broker{ID: b.NodeID}
+		if b.Rack != nil {
+			alive.Rack = *b.Rack
+		}
+		list = append(list, alive)
+	}
+	sort.Slice(list, func(i, j int) bool { return list[i].ID < list[j].ID })
+	return list, nil
+}
+
+func (d *reassignmentByBroker) replicas(topics []string) (plan.Assignment, map[string]error, error) {
+	found, failed := plan.Assignment{}, map[string]error{}
+	if len(topics) == 0 {
+		return found, failed, nil
+	}
+	req := kmsg.NewPtrMetadataRequest()
+	for _, name := range topics {
+		t := kmsg.NewMetadataRequestTopic()
+		t.Topic = kmsg.StringPtr(name)
+		req.Topics = append(req.Topics, t)
+	}
+	resp, err := req.RequestWith(context.Background(), d.client)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, t := range resp.Topics {
+		if t.Topic == nil {
+			continue
+		}
+		if err := answered(t.ErrorCode, nil); err != nil {
+			failed[*t.Topic] = err
+			continue
+		}
+		for _, p := range t.Partitions {
+			found[plan.Partition{Topic: *t.Topic, ID: p.Partition}] = p.Replicas
+		}
+	}
+	return found, failed, nil
+}
+
+func (d *reassignmentByBroker) active() (map[plan.Partition]moving, error) {
+	req := kmsg.NewPtrListPartitionReassignmentsRequest()
+	resp, err := req.RequestWith(context.Background(), d.client)
+	if err != nil {
+		return nil, err
+	}
+	if err := answered(resp.ErrorCode, resp.ErrorMessage); err != nil {
+		return nil, err
+	}
+	list := map[plan.Partition]moving{}
+	for _, t := range resp.Topics {
+		for _, p := range t.Partitions {
+			list[plan.Partition{Topic: t.Topic, ID: p.Partition}] = moving{p.Replicas, p.AddingReplicas, p.RemovingReplicas}
+		}
+	}
+	return list, nil
+}
+
+func (d *reassignmentByBroker) start(targets plan.Assignment) (map[plan.Partition]error, error) {
+	return d.alter(targets.Partitions(), targets)
+}
+
+func (d *reassignmentByBroker) cancelMoves(partitions []plan.Partition) (map[plan.Partition]error, error) {
+	return d.alter(partitions, nil)
+}
+
+// alter starts reassignments, or with no targets ends them.
+func (d *reassignmentByBroker) alter(partitions []plan.Partition, targets plan.Assignment) (map[plan.Partition]error, error) {
+	req := kmsg.NewPtrAlterPartitionAssignmentsRequest()
+	byTopic := map[string]int{}
+	for _, p := range partitions {
+		at, known := byTopic[p.Topic]
+		if !known {
+			at = len(req.Topics)
+			byTopic[p.Topic] = at
+			t := kmsg.NewAlterPartitionAssignmentsRequestTopic()
+			t.Topic = p.Topic
+			req.Topics = append(req.Topics, t)
+		}
+		r := kmsg.NewAlterPartitionAssignmentsRequestTopicPartition()
+		r.Partition, r.Replicas = p.ID, targets[p]
+		req.Topics[at].Partitions = append(req.Topics[at].Partitions, r)
+	}
+	resp, err := req.RequestWith(context.Background(), d.client)
+	if err != nil {
+		return nil, err
+	}
+	if err := answered(resp.ErrorCode, resp.ErrorMessage); err != nil {
+		return nil, err
+	}
+	failed := map[plan.Partition]error{}
+	for _, t := range resp.Topics {
+		for _, p := range t.Partitions {
+			if err := answered(p.ErrorCode, p.ErrorMessage); err != nil {
+				failed[plan.Partition{Topic: t.Topic, ID: p.Partition}] = err
+			}
+		}
+	}
+	return failed, nil
+}
+
+// change is one setting to set, or with an empty value to take back.
+func change(key, value string) kmsg.IncrementalAlterConfigsRequestResourceConfig {
+	c := kmsg.NewIncrementalAlterConfigsRequestResourceConfig()
+	if c.Name, c.Op = key, kmsg.IncrementalAlterConfigOpDelete; value != "" {
+		c.Op, c.Value = kmsg.IncrementalAlterConfigOpSet, kmsg.StringPtr(value)
+	}
+	return c
+}
+
+func (d *reassignmentByBroker) setThrottledReplicas(throttles map[string]throttledReplicas) error {
+	var resources []kmsg.IncrementalAlterConfigsRequestResource
+	for _, topic := range sortedKeys(throttles) {
+		r := kmsg.NewIncrementalAlterConfigsRequestResource()
+		r.ResourceType, r.ResourceName = kmsg.ConfigResourceTypeTopic, topic
+		r.Configs = append(r.Configs, change(leaderThrottleReplicas, throttles[topic].leaders), change(followerThrottleReplicas, throttles[topic].followers))
+		resources = append(resources, r)
+	}
+	return alterConfigs(d.client, resources...)
+}
+
+func (d *reassignmentByBroker) setRates(brokers []int32, rates map[string]string) (unreachable []int32, err error) {
+	alive, err := d.brokers()
+	if err != nil {
+		return nil, err
+	}
+	var resources []kmsg.IncrementalAlterConfigsRequestResource
+	for _, id := range brokers {
+		if !slices.ContainsFunc(alive, func(b plan.Broker) bool { return b.ID == id }) {
+			unreachable = append(unreachable, id) // only a broker itself takes its settings
+			continue
+		}
+		r := kmsg.NewIncrementalAlterConfigsRequestResource()
+		r.ResourceType, r.ResourceName = kmsg.ConfigResourceTypeBroker, strconv.Itoa(int(id))
+		for _, key := range sortedKeys(rates) {
+			r.Configs = append(r.Configs, change(key, rates[key]))
+		}
+		resources = append(resources, r)
+	}
+	return unreachable, alterConfigs(d.client, resources...)
+}
+
+func (d *reassignmentByBroker) stored(partitions []plan.Partition) ([]storedReplica, error) {
+	alive, err := d.brokers()
+	if err != nil {
+		return nil, err
+	}
+	req := kmsg.NewPtrDescribeLogDirsRequest()
+	byTopic := map[string][]int32{}
+	for _, p := range partitions {
+		byTopic[p.Topic] = append(byTopic[p.Topic], p.ID)
+	}
+	for _, topic := range sortedKeys(byTopic) {
+		t := kmsg.NewDescribeLogDirsRequestTopic()
+		t.Topic, t.Partitions = topic, byTopic[topic]
+		req.Topics = append(req.Topics, t)
+	}
+	var list []storedReplica
+	for _, b := range alive {
+		resp, err := req.RequestWith(context.Background(), d.client.Broker(int(b.ID)))
+		if err != nil {
+			return nil, err
+		}
+		for _, dir := range resp.Dirs {
+			if answered(dir.ErrorCode, nil) != nil {
+				continue // offline: what is in it is not found
+			}
+			for _, t := range dir.Topics {
+				for _, p := range t.Partitions {
+					list = append(list, storedReplica{replicaOn{plan.Partition{Topic: t.Topic, ID: p.Partition}, b.ID}, dir.Dir, p.Size, p.OffsetLag, p.IsFuture})
+				}
+			}
+		}
+	}
+	return list, nil
+}
+
+func (d *reassignmentByBroker) moveTo(dirs map[replicaOn]string) ([]replicaOn, error) {
+	byBroker := map[int32]map[string]map[string][]int32{} // then by directory and topic
+	for r, dir := range dirs {
+		if byBroker[r.broker] == nil {
+			byBroker[r.broker] = map[string]map[string][]int32{}
+		}
+		if byBroker[r.broker][dir] == nil {
+			byBroker[r.broker][dir] = map[string][]int32{}
+		}
+		byBroker[r.broker][dir][r.partition.Topic] = append(byBroker[r.broker][dir][r.partition.Topic], r.partition.ID)
+	}
+	var taken []replicaOn
+	for _, id := range sortedKeys(byBroker) {
+		req := kmsg.NewPtrAlterReplicaLogDirsRequest()
+		for _, dir := range sortedKeys(byBroker[id]) {
+			rd := kmsg.NewAlterReplicaLogDirsRequestDir()
+			rd.Dir = dir
+			for _, topic := range sortedKeys(byBroker[id][dir]) {
+				t := kmsg.NewAlterReplicaLogDirsRequestDirTopic()
+				t.Topic, t.Partitions = topic, byBroker[id][dir][topic]
+				rd.Topics = append(rd.Topics, t)
+			}
+			req.Dirs = append(req.Dirs, rd)
+		}
+		resp, err := req.RequestWith(context.Background(), d.client.Broker(int(id)))
+		if err != nil {
+			return nil, fmt.Errorf("moving replicas between directories of broker %d: %w", id, err)
+		}
+		for _, t := range resp.Topics {
+			for _, p := range t.Partitions {
+				r := replicaOn{plan.Partition{Topic: t.Topic, ID: p.Partition}, id}
+				switch err := answered(p.ErrorCode, nil); {
+				case err == nil:
+					taken = append(taken, r)
+				case errors.Is(err, kerr.ReplicaNotAvailable): // it comes with the reassignment
+				default:
+					return nil, &commandFailed{fmt.Sprintf("Failed to alter dir for %v: %s", r, err)}
+				}
+			}
+		}
+	}
+	slices.SortFunc(taken, compareReplicas)
+	return taken, nil
+}
