@@ -21,9 +21,14 @@ import (
 //   - A snapshot in the hands of a reader never changes; an update copies what
 //     it touches: the list of live brokers, and the shards and topics named.
 //   - A topic without partitions is not there.
+//   - What was told to an earlier registration of this broker is forgotten when
+//     a later one is first addressed (KIP-380): the controller then tells all
+//     there is, but names no topic that was deleted in between.
 type Cache struct {
 	current atomic.Pointer[Snapshot]
-	apply   sync.Mutex // one update at a time; readers do not take it
+
+	apply       sync.Mutex // one update at a time; readers do not take it
+	brokerEpoch int64      // guarded by apply: of the registration last addressed; 0 if none was
 }
 
 // NewCache returns a cache that knows of no broker, topic or controller.
@@ -55,7 +60,17 @@ func (c *Cache) Apply(req *kmsg.UpdateMetadataRequest) ([]TopicPartition, error)
 		return nil, fmt.Errorf("metadata update of controller %d with epoch %d, but epoch %d has been seen: %w",
 			req.ControllerID, req.ControllerEpoch, old.ControllerEpoch, kerr.StaleControllerEpoch)
 	}
-	u := newUpdate(old)
+	begin := old
+	reborn := false
+	// A new controller first tells of brokers alone; that is not yet all there is.
+	if len(req.TopicStates)+len(req.PartitionStates) > 0 && req.BrokerEpoch > c.brokerEpoch {
+		reborn = c.brokerEpoch > 0
+		c.brokerEpoch = req.BrokerEpoch
+	}
+	if reborn {
+		begin = emptySnapshot()
+	}
+	u := newUpdate(begin)
 	if req.ControllerEpoch == old.ControllerEpoch {
 		u.told = old
 	}
@@ -78,9 +93,25 @@ func (c *Cache) Apply(req *kmsg.UpdateMetadataRequest) ([]TopicPartition, error)
 		}
 	}
 	next, deleted := u.finish()
+	if reborn {
+		deleted = gone(old, next)
+	}
 	c.current.Store(next)
 	close(old.replaced)
 	return deleted, nil
+}
+
+// gone lists the partitions that one snapshot has and the next has not.
+func gone(old, next *Snapshot) []TopicPartition {
+	var list []TopicPartition
+	for t := range old.Topics() {
+		for _, p := range t.Partitions {
+			if next.Partition(t.Name, p.ID) == nil {
+				list = append(list, TopicPartition{t.Name, p.ID})
+			}
+		}
+	}
+	return list
 }
 
 // update builds the next snapshot: shards and topics are copied when first

@@ -195,6 +195,24 @@ func TestTheSameControllerDoesNotTakeALeaderEpochBack(t *testing.T) {
 	require.Equal(t, int32(3), c.Load().Partition("a", 0).LeaderEpoch, "a new controller is believed")
 }
 
+// A topic that was deleted while this broker had no session is named by no later update.
+func TestANewRegistrationOfThisBrokerIsToldAllAnew(t *testing.T) {
+	c := NewCache()
+	tell := func(brokerEpoch int64, topics ...kmsg.UpdateMetadataRequestTopicState) []TopicPartition {
+		req := request(1, topics...)
+		req.BrokerEpoch = brokerEpoch
+		return apply(t, c, req)
+	}
+	tell(10, topic("a", 1, part(0, 1, 0)), topic("b", 2, part(0, 1, 0)))
+	require.Empty(t, tell(20), "brokers alone are not all there is")
+	require.NotNil(t, c.Load().Topic("a"))
+	require.Equal(t, []TopicPartition{{"a", 0}}, tell(20, topic("b", 2, part(0, 2, 1))))
+	require.Nil(t, c.Load().Topic("a"))
+	require.NotNil(t, c.Load().Topic("b"))
+	tell(20, topic("c", 3, part(0, 1, 0)))
+	require.NotNil(t, c.Load().Topic("b"), "later updates of the same registration add to it")
+}
+
 func TestEndpointsAsEachVersionCarriesThem(t *testing.T) {
 	for version := int16(0); version <= 8; version++ {
 		req := request(1)
