@@ -256,7 +256,6 @@ func (b *Broker) join() error {
 	b.groups = b.newGroups()
 
 	b.live.apply = b.logs.UpdateTopicConfig
-	b.live.broker = func(*config.Values) {}
 	return nil
 }
 
@@ -303,8 +302,22 @@ func (b *Broker) dirFailed(dir string, err error) {
 	})
 }
 
-// Serve answers requests from now on. controller is this process's part of the cluster's controller.
-func (b *Broker) Serve(controller api.Controller) {
+// Controller is this process's part of the cluster's controller.
+type Controller interface {
+	api.Controller
+	// SetUncleanElection tells the default of unclean.leader.election.enable, UncleanElectionEnabled that a topic's own setting allows it now.
+	SetUncleanElection(on bool)
+	UncleanElectionEnabled(topic string)
+}
+
+// Serve answers requests from now on.
+func (b *Broker) Serve(controller Controller) {
+	b.live.broker = func(v *config.Values) { controller.SetUncleanElection(v.Bool("unclean.leader.election.enable")) }
+	b.live.changed = func(topic string, c commitlog.Config) {
+		if c.UncleanElection {
+			controller.UncleanElectionEnabled(topic)
+		}
+	}
 	v := b.values
 	ibp := v.ProtocolVersion("inter.broker.protocol.version")
 	adm := admin.New(admin.Config{

@@ -22,7 +22,8 @@ type liveConfig struct {
 	brokerID string
 	log      *logrus.Entry
 	apply    func(topic string, c commitlog.Config) // tells the logs of a topic
-	broker   func(v *config.Values)                 // tells the rest of the broker
+	changed  func(topic string, c commitlog.Config) // told of a topic whose own settings changed just now
+	broker   func(v *config.Values)                 // told of the broker's settings
 
 	mu struct {
 		sync.Mutex
@@ -215,6 +216,7 @@ func (l *liveConfig) reread(ctx context.Context, change zkstate.ConfigChange) er
 		values := l.mu.values
 		l.mu.Unlock()
 		l.apply(change.Name, logConfig(values, c))
+		l.changed(change.Name, logConfig(values, c))
 		l.log.Infof("topic %s now has the settings %v", change.Name, c)
 	case change.Type == zkstate.BrokerEntity && (change.Name == zkstate.DefaultEntity || change.Name == l.brokerID):
 		l.mu.Lock()
