@@ -12,7 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-const patience = 20 * time.Second
+const patience = 10 * time.Second
 
 // conn speaks Kafka's protocol on one connection, at exactly the versions that requests carry, and takes only answers that are exactly what their version says.
 type conn struct {

@@ -13,6 +13,9 @@ import (
 
 func TestMain(m *testing.M) {
 	code := m.Run()
+	if code != 0 {
+		fmt.Printf("the log of our broker ends:\n%s\n", ours().Brokers[0].LogTail(6000))
+	}
 	shared.end()
 	os.Exit(code)
 }
@@ -62,7 +65,7 @@ func (p *process) end() {
 const apacheVersion = "3.9.1"
 
 var settingsOfAll = map[string]string{
-	"auto.create.topics.enable": "true", "num.partitions": "1", "offsets.topic.num.partitions": "1", "log.retention.check.interval.ms": "1000",
+	"auto.create.topics.enable": "true", "num.partitions": "1", "offsets.topic.num.partitions": "1",
 	"transaction.state.log.replication.factor": "1", "transaction.state.log.min.isr": "1", "transaction.state.log.num.partitions": "1",
 }
 
