@@ -455,9 +455,12 @@ func (s *stage) request(words []string) kmsg.Request {
 		return -1
 	}
 	switch words[0] {
-	case "isr": // isr t-0 broker=1 epoch=0 version=0 to=1,2
+	case "isr": // isr t-0 broker=1 epoch=0 version=0 to=1,2 [api=0]
 		req := kmsg.NewPtrAlterPartitionRequest()
 		req.Version, req.BrokerID, req.BrokerEpoch = 3, has("broker"), epochOf(has("broker"))
+		if value["api"] != "" {
+			req.Version = int16(has("api"))
+		}
 		p := kmsg.AlterPartitionRequestTopicPartition{Partition: tp.Partition, LeaderEpoch: has("epoch"), PartitionEpoch: has("version")}
 		if value["recovering"] != "" {
 			p.LeaderRecoveryState = 1
@@ -468,6 +471,7 @@ func (s *stage) request(words []string) kmsg.Request {
 				member.BrokerEpoch = int64(has("memberepoch"))
 			}
 			p.NewEpochISR = append(p.NewEpochISR, member)
+			p.NewISR = append(p.NewISR, id)
 		}
 		t := kmsg.AlterPartitionRequestTopic{Topic: tp.Topic, Partitions: []kmsg.AlterPartitionRequestTopicPartition{p}}
 		if known := s.core.cluster.topics[tp.Topic]; known != nil {

@@ -205,6 +205,12 @@ func (c *Core) judge(req *kmsg.AlterPartitionRequest, w isrWish) (isrVerdict, bo
 	case len(w.want.isr) == 0 || !slices.Contains(w.want.isr, now.leader) || !subset(w.want.isr, p.assignment.replicas):
 		return refuse(kerr.InvalidRequest, "the ISR must have the leader and nobody who is not a replica")
 	}
+	if req.Version == 0 {
+		// Kafka 2.7 to 3.1 sends it, whose controllers do not look at who is alive. A leader of 2.8 that gets another error than the ones above
+		// sends again from within its callback, finds its own entry still queued, and never changes its ISR again in this leader epoch. A dead
+		// member leaves by its leader's lag check, a stopping one when its session ends.
+		return isrVerdict{}, false
+	}
 	for i, member := range w.want.isr {
 		// KIP-841 keeps dead and stopping brokers out; KIP-903 those that restarted since the leader saw them fetch.
 		ineligible := !c.cluster.alive(member)

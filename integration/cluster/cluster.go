@@ -88,7 +88,7 @@ func Kafka(version string) Program {
 		lib := lane.KafkaJars(t, version)
 		log4j := filepath.Join(filepath.Dir(properties), "log4j.properties")
 		require.NoError(t, os.WriteFile(log4j, []byte("log4j.rootLogger=INFO, out\nlog4j.appender.out=org.apache.log4j.ConsoleAppender\nlog4j.appender.out.layout=org.apache.log4j.PatternLayout\nlog4j.appender.out.layout.ConversionPattern=[%d] %p %m (%c)%n\n"), 0o600))
-		return exec.Command(lane.Java(t), "-Xmx512m", "-Xms64m", "-XX:+UseSerialGC", "-Dlog4j.configuration=file:"+log4j, "-cp", lib+"/*", "kafka.Kafka", properties)
+		return exec.Command(lane.Java(t), "-Xmx512m", "-Xms64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Dlog4j.configuration=file:"+log4j, "-cp", lib+"/*", "kafka.Kafka", properties)
 	}
 }
 
@@ -118,7 +118,7 @@ func Start(t testing.TB, zookeeper string, n int, settings map[string]string) *C
 	return StartEach(t, zookeeper, n, settings, func(int) map[string]string { return nil })
 }
 
-// StartMixed starts one broker of each program, one after the other, so that the first becomes the controller.
+// StartMixed starts one broker of each program. The first is the controller: it is ready before the others start.
 func StartMixed(t testing.TB, zookeeper string, programs []Program, settings map[string]string) *Cluster {
 	t.Helper()
 	c := &Cluster{ZooKeeper: zookeeper}
@@ -126,6 +126,11 @@ func StartMixed(t testing.TB, zookeeper string, programs []Program, settings map
 		b := c.add(t, i+1, len(programs), settings, nil)
 		b.program = p
 		b.Start(t)
+		if i == 0 {
+			b.WaitReady(t)
+		}
+	}
+	for _, b := range c.Brokers {
 		b.WaitReady(t)
 	}
 	return c
@@ -267,6 +272,43 @@ func (b *Broker) Stop(t testing.TB) {
 	case <-time.After(stopTimeout):
 		t.Fatalf("broker %d did not stop:\n%s", b.ID, b.LogTail(4000))
 	}
+}
+
+// WaitWhole waits until every broker, asked by itself, knows of as many partitions of a topic as there are, each with a leader and that many replicas in sync.
+func (c *Cluster) WaitWhole(t testing.TB, topic string, partitions, inSync int) {
+	t.Helper()
+	for _, b := range c.Brokers {
+		client, err := kgo.NewClient(kgo.SeedBrokers(b.Addr), kgo.MetadataMinAge(10*time.Millisecond))
+		require.NoError(t, err)
+		deadline := time.Now().Add(startTimeout)
+		for !b.knowsWhole(client, topic, partitions, inSync) {
+			require.False(t, time.Now().After(deadline), "broker %d does not see %d partitions of %s with %d replicas in sync:\n%s", b.ID, partitions, topic, inSync, b.LogTail(2000))
+			time.Sleep(50 * time.Millisecond)
+		}
+		client.Close()
+	}
+}
+
+func (b *Broker) knowsWhole(client *kgo.Client, topic string, partitions, inSync int) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	req := kmsg.NewPtrMetadataRequest()
+	asked := kmsg.NewMetadataRequestTopic()
+	asked.Topic = kmsg.StringPtr(topic)
+	req.Topics = append(req.Topics, asked)
+	resp, err := client.SeedBrokers()[0].RetriableRequest(ctx, req)
+	if err != nil {
+		return false
+	}
+	whole := 0
+	for _, known := range resp.(*kmsg.MetadataResponse).Topics {
+		for _, p := range known.Partitions {
+			if p.ErrorCode == 0 && p.Leader >= 0 && len(p.ISR) == inSync {
+				whole++
+			}
+		}
+	}
+	return whole == partitions
 }
 
 // Pause and Resume stop the process in its tracks and let it go on (SIGSTOP, SIGCONT).

@@ -2,9 +2,8 @@ package interop
 
 import (
 	"context"
-	"encoding/binary"
-	"fmt"
-	"sync"
+	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -14,166 +13,129 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"barnabas/integration/cluster"
+	"barnabas/integration/history"
 	"barnabas/integration/lane"
+	"barnabas/zkstate"
 	"barnabas/zkstate/zktest"
 )
 
 const mixedPartitions = 6
 
-// Barnabas and Apache Kafka brokers in one cluster, the controller on either side: records are acknowledged by all in-sync replicas, brokers of each kind are killed and stopped, and nothing
-// acknowledged is lost.
-func TestMixedClustersKeepWhatTheyAcknowledge(t *testing.T) {
-	kafka391, kafka282, kafka241 := cluster.Kafka("3.9.1"), cluster.Kafka("2.8.2"), cluster.Kafka("2.4.1")
-	for _, mix := range []struct {
-		name     string
-		versions []string
-		ibp      string
-		programs []cluster.Program // the first becomes controller
-	}{
-		{"barnabas leads 3.9.1", []string{"3.9.1"}, "3.9", []cluster.Program{cluster.Barnabas, kafka391, kafka391}},
-		{"3.9.1 leads barnabas", []string{"3.9.1"}, "3.9", []cluster.Program{kafka391, cluster.Barnabas, cluster.Barnabas}},
-		{"barnabas leads 2.8.2", []string{"2.8.2"}, "2.8", []cluster.Program{cluster.Barnabas, kafka282, kafka282}},
-		{"2.8.2 leads barnabas and 3.9.1", []string{"2.8.2", "3.9.1"}, "2.8", []cluster.Program{kafka282, cluster.Barnabas, kafka391}},
-		{"barnabas leads 2.4.1", []string{"2.4.1"}, "2.4", []cluster.Program{cluster.Barnabas, kafka241, kafka241}},
-		{"2.4.1 leads barnabas", []string{"2.4.1"}, "2.4", []cluster.Program{kafka241, cluster.Barnabas, cluster.Barnabas}},
-	} {
-		t.Run(mix.name, func(t *testing.T) {
-			for _, v := range mix.versions {
-				lane.KafkaJars(t, v)
-			}
-			zk := zktest.Real(t)
-			c := cluster.StartMixed(t, zk.Addr(), mix.programs, map[string]string{"inter.broker.protocol.version": mix.ibp, "min.insync.replicas": "2", "replica.lag.time.max.ms": "3000",
-				"zookeeper.session.timeout.ms": "3000", "controlled.shutdown.retry.backoff.ms": "500"})
-			client, err := kgo.NewClient(kgo.SeedBrokers(c.Seeds()...), kgo.MetadataMinAge(50*time.Millisecond), kgo.DefaultProduceTopic("mixed"), kgo.RecordPartitioner(kgo.RoundRobinPartitioner()))
-			require.NoError(t, err)
-			defer client.Close()
-			_, err = kadm.NewClient(client).CreateTopics(context.Background(), mixedPartitions, 3, nil, "mixed")
-			require.NoError(t, err)
-			awaitWhole(t, client)
+// mixes are clusters of three in which the first is the controller.
+var mixes = []struct {
+	name     string
+	versions []string
+	ibp      string
+	programs []cluster.Program
+}{
+	{"barnabas leads 3.9.1", []string{"3.9.1"}, "3.9", []cluster.Program{cluster.Barnabas, cluster.Kafka("3.9.1"), cluster.Kafka("3.9.1")}},
+	{"3.9.1 leads barnabas", []string{"3.9.1"}, "3.9", []cluster.Program{cluster.Kafka("3.9.1"), cluster.Barnabas, cluster.Barnabas}},
+	{"barnabas leads 2.8.2", []string{"2.8.2"}, "2.8", []cluster.Program{cluster.Barnabas, cluster.Kafka("2.8.2"), cluster.Kafka("2.8.2")}},
+	{"2.8.2 leads barnabas and 3.9.1", []string{"2.8.2", "3.9.1"}, "2.8", []cluster.Program{cluster.Kafka("2.8.2"), cluster.Barnabas, cluster.Kafka("3.9.1")}},
+	{"barnabas leads 2.4.1", []string{"2.4.1"}, "2.4", []cluster.Program{cluster.Barnabas, cluster.Kafka("2.4.1"), cluster.Kafka("2.4.1")}},
+	{"2.4.1 leads barnabas", []string{"2.4.1"}, "2.4", []cluster.Program{cluster.Kafka("2.4.1"), cluster.Barnabas, cluster.Barnabas}},
+}
 
-			ctx, stop := context.WithCancel(context.Background())
-			load := startLoad(ctx, client)
-			for i, b := range c.Brokers {
-				load.progress(t, 500)
+// mixed is one of these clusters, running.
+type mixed struct {
+	*cluster.Cluster
+	client *kgo.Client
+	admin  *kadm.Client
+	zk     *zkstate.Client
+}
+
+func startMix(t *testing.T, ibp string, programs []cluster.Program, versions []string) *mixed {
+	for _, v := range versions {
+		lane.KafkaJars(t, v)
+	}
+	zk := zktest.Real(t)
+	c := cluster.StartMixed(t, zk.Addr(), programs, map[string]string{"inter.broker.protocol.version": ibp, "min.insync.replicas": "2", "replica.lag.time.max.ms": "3000",
+		"zookeeper.session.timeout.ms": "3000", "controlled.shutdown.retry.backoff.ms": "500", "auto.leader.rebalance.enable": "false", "file.delete.delay.ms": "500"})
+	client, err := kgo.NewClient(kgo.SeedBrokers(c.Seeds()...), kgo.MetadataMinAge(20*time.Millisecond), kgo.UnknownTopicRetries(-1), kgo.RecordPartitioner(kgo.ManualPartitioner()),
+		kgo.RecordDeliveryTimeout(time.Minute))
+	require.NoError(t, err)
+	t.Cleanup(client.Close)
+	state := connect(t, zk.Addr())
+	t.Cleanup(state.Close)
+	m := &mixed{Cluster: c, client: client, admin: kadm.NewClient(client), zk: state}
+	controller, err := state.ControllerID(context.Background())
+	require.NoError(t, err)
+	require.EqualValues(t, 1, controller)
+	return m
+}
+
+func (m *mixed) create(t *testing.T, topic string, partitions int) {
+	t.Helper()
+	_, err := m.admin.CreateTopic(context.Background(), int32(partitions), 3, nil, topic)
+	require.NoError(t, err)
+	m.WaitWhole(t, topic, partitions, 3)
+}
+
+// Barnabas and Apache Kafka brokers in one cluster, the controller on either side: brokers of each kind are killed and stopped, and whoever comes back is taken in again. Nothing that was
+// acknowledged is lost, doubled or out of order, and no idempotent producer is refused.
+func TestMixedClustersKeepWhatTheyAcknowledge(t *testing.T) {
+	for _, mix := range mixes {
+		t.Run(mix.name, func(t *testing.T) {
+			t.Parallel()
+			m := startMix(t, mix.ibp, mix.programs, mix.versions)
+			m.create(t, "mixed", mixedPartitions)
+			load := history.Start(t, history.Config{Seeds: m.Seeds(), Topic: "mixed", Producers: 2, PerSecond: 2000, MaxValue: 200})
+			for i, b := range m.Brokers {
+				load.Progress(t, 500, "before broker "+strconv.Itoa(b.ID)+" goes")
 				if i%2 == 0 {
 					b.Kill(t)
-					waitUnregistered(t, zk.Addr(), b.ID)
+					waitUnregistered(t, m.ZooKeeper, b.ID)
 				} else {
 					b.Stop(t)
 				}
-				load.progress(t, 500)
+				load.Progress(t, 500, "without broker "+strconv.Itoa(b.ID))
 				b.Start(t)
 				b.WaitReady(t)
-				awaitWhole(t, client)
+				m.WaitWhole(t, "mixed", mixedPartitions, 3)
 			}
-			stop()
-			load.judge(t, c.Seeds())
+			m.finish(t, load, "mixed")
 		})
 	}
 }
 
-// awaitWhole waits until every partition has a leader and three replicas in sync.
-func awaitWhole(t *testing.T, client *kgo.Client) {
+// finish ends a load, stops the brokers, and compares what they hold.
+func (m *mixed) finish(t *testing.T, load *history.Load, topic string) {
 	t.Helper()
-	var last kadm.TopicDetails
-	ok := assert.Eventually(t, func() bool {
-		topics, err := kadm.NewClient(client).ListTopics(context.Background(), "mixed")
-		if err != nil {
-			return false
-		}
-		last = topics
-		whole := 0
-		topics.EachPartition(func(p kadm.PartitionDetail) {
-			if p.Leader >= 0 && len(p.ISR) == 3 {
-				whole++
-			}
-		})
-		return whole == mixedPartitions
-	}, time.Minute, 100*time.Millisecond)
-	if !ok {
-		last.EachPartition(func(p kadm.PartitionDetail) { t.Logf("partition %d: leader %d, ISR %v", p.Partition, p.Leader, p.ISR) })
-		t.FailNow()
+	assert.Empty(t, load.Finish(t, history.Promise{Idempotent: true}))
+	assert.Empty(t, load.Refused())
+	m.WaitWhole(t, topic, mixedPartitions, 3)
+	var dirs []string
+	for _, b := range m.Brokers {
+		b.Stop(t)
+		dirs = append(dirs, b.Dir)
 	}
-}
-
-// load is one idempotent producer that waits for all in-sync replicas, and what was acknowledged to it.
-type load struct {
-	mu      sync.Mutex
-	acked   map[uint64]bool
-	failed  map[uint64]error
-	flushed chan struct{}
-}
-
-func startLoad(ctx context.Context, client *kgo.Client) *load {
-	l := &load{acked: map[uint64]bool{}, failed: map[uint64]error{}, flushed: make(chan struct{})}
-	go func() {
-		defer close(l.flushed)
-		for n := uint64(1); ctx.Err() == nil; n++ {
-			value := binary.BigEndian.AppendUint64(nil, n)
-			client.Produce(context.Background(), &kgo.Record{Value: value}, func(_ *kgo.Record, err error) {
-				l.mu.Lock()
-				defer l.mu.Unlock()
-				if err != nil {
-					l.failed[n] = err
-				} else {
-					l.acked[n] = true
-				}
-			})
-			if n%100 == 0 {
-				time.Sleep(10 * time.Millisecond) // a steady load, not a flood
-			}
-		}
-		_ = client.Flush(context.Background())
-	}()
-	return l
-}
-
-func (l *load) count() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.acked)
-}
-
-func (l *load) progress(t *testing.T, n int) {
-	t.Helper()
-	from := l.count()
-	require.Eventually(t, func() bool { return l.count() >= from+n }, time.Minute, 10*time.Millisecond, "records are acknowledged")
-}
-
-// judge reads everything back: each acknowledged record is there once.
-func (l *load) judge(t *testing.T, seeds []string) {
-	t.Helper()
-	<-l.flushed
-	reader, err := kgo.NewClient(kgo.SeedBrokers(seeds...), kgo.ConsumeTopics("mixed"), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
-	require.NoError(t, err)
-	defer reader.Close()
-	ends, err := kadm.NewClient(reader).ListEndOffsets(context.Background(), "mixed")
-	require.NoError(t, err)
-	left := int64(0)
-	ends.Each(func(o kadm.ListedOffset) { left += o.Offset })
-	seen := map[uint64]int{}
-	for left > 0 {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-		fetches := reader.PollFetches(ctx)
-		cancel()
-		require.NoError(t, fetches.Err())
-		fetches.EachRecord(func(r *kgo.Record) {
-			seen[binary.BigEndian.Uint64(r.Value)]++
-			left--
-		})
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var wrong []string
-	for n := range l.acked {
-		if seen[n] != 1 {
-			wrong = append(wrong, fmt.Sprintf("record %d is there %d times", n, seen[n]))
+	for p := range mixedPartitions {
+		name := topic + "-" + strconv.Itoa(p)
+		assert.Empty(t, history.CompareReplicas(dirs, name))
+		for _, dir := range dirs {
+			assert.Empty(t, history.Verify(dir, name))
 		}
 	}
-	assert.Empty(t, wrong, "of %d acknowledged records", len(l.acked))
-	why := map[string]int{}
-	for _, err := range l.failed {
-		why[err.Error()]++
+	t.Logf("%d records acknowledged; %s", load.Acked(), filepath.Base(t.Name()))
+}
+
+// The way users migrate, and the way back: brokers are replaced one at a time by the other kind, which takes over id, address and data directory, while the cluster is under load.
+func TestRollingMigrationAndBack(t *testing.T) {
+	t.Parallel()
+	kafka := cluster.Kafka("2.8.2")
+	m := startMix(t, "2.8", []cluster.Program{kafka, kafka, kafka}, []string{"2.8.2"})
+	m.create(t, "moved", mixedPartitions)
+	load := history.Start(t, history.Config{Seeds: m.Seeds(), Topic: "moved", Producers: 3, PerSecond: 1500, MaxValue: 200})
+	for _, next := range []cluster.Program{cluster.Barnabas, kafka} {
+		for _, b := range m.Brokers {
+			load.Progress(t, 500, "before broker "+strconv.Itoa(b.ID)+" changes hands")
+			b.Stop(t)
+			b.Become(next)
+			b.Start(t)
+			b.WaitReady(t)
+			m.WaitWhole(t, "moved", mixedPartitions, 3)
+		}
+		load.Progress(t, 500, "by three brokers of the other kind")
 	}
-	t.Logf("%d acknowledged, refused: %v", len(l.acked), why)
+	m.finish(t, load, "moved")
 }

@@ -1,0 +1,289 @@
+package interop
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"barnabas/zkstate"
+)
+
+const patience = time.Minute
+
+// What administrators do to topics, under each kind's controller, with replicas on both kinds: moves through both doors, elections through both, configuration, deletion and a second life.
+func TestTopicsAreAdministeredInMixedClusters(t *testing.T) {
+	for _, mix := range mixes {
+		t.Run(mix.name, func(t *testing.T) {
+			t.Parallel()
+			m := startMix(t, mix.ibp, mix.programs, mix.versions)
+			m.create(t, "first", 3)
+			m.write(t, "first", 0, 100)
+			t.Run("moves by request", m.movesByRequest)
+			t.Run("moves by znode", m.movesByZnode)
+			t.Run("preferred election", m.electsPreferred)
+			t.Run("configuration", m.obeysConfiguration)
+			t.Run("second life", m.livesTwice)
+			t.Run("producer ids", m.givesProducerIDs)
+		})
+	}
+}
+
+func (m *mixed) write(t *testing.T, topic string, p int32, n int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	var records []*kgo.Record
+	for range n {
+		records = append(records, &kgo.Record{Topic: topic, Partition: p, Value: []byte("x")})
+	}
+	require.NoError(t, m.client.ProduceSync(ctx, records...).FirstErr())
+}
+
+// end is the end offset that the partition's leader gives.
+func (m *mixed) end(t *testing.T, topic string, p int32) int64 {
+	t.Helper()
+	var end int64
+	m.eventually(t, "end offset", func() error {
+		offsets, err := m.admin.ListEndOffsets(context.Background(), topic)
+		if err != nil {
+			return err
+		}
+		o, ok := offsets.Lookup(topic, p)
+		if !ok {
+			return errors.New("no such partition yet")
+		}
+		end = o.Offset
+		return o.Err
+	})
+	return end
+}
+
+func (m *mixed) eventually(t *testing.T, what string, done func() error) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for {
+		err := done()
+		if err == nil {
+			return
+		}
+		require.False(t, time.Now().After(deadline), "%s: %v", what, err)
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// waitReplicas waits until ZooKeeper has the replicas assigned and all in sync, led by one of them.
+func (m *mixed) waitReplicas(t *testing.T, topic string, p int32, want ...int32) {
+	t.Helper()
+	m.eventually(t, fmt.Sprintf("replicas %v of %s-%d", want, topic, p), func() error {
+		results, err := m.zk.Do(context.Background(), []zkstate.Op{zkstate.Get(zkstate.TopicPath(topic)), zkstate.Get(zkstate.PartitionStatePath(topic, p))})
+		if err != nil {
+			return err
+		}
+		for _, r := range results {
+			if r.Err != nil {
+				return r.Err
+			}
+		}
+		assigned, err := zkstate.DecodeTopicAssignment(results[0].Data)
+		if err != nil {
+			return err
+		}
+		state, err := zkstate.DecodePartitionState(results[1].Data)
+		if err != nil {
+			return err
+		}
+		now := assigned.Partitions[p]
+		if !slices.Equal(now.Replicas, want) || now.Reassigning() || !slices.Equal(slices.Sorted(slices.Values(state.ISR)), slices.Sorted(slices.Values(want))) || !slices.Contains(want, state.Leader) {
+			return fmt.Errorf("assigned %+v, state %+v", now, state)
+		}
+		return nil
+	})
+}
+
+func (m *mixed) movesByRequest(t *testing.T) {
+	for _, target := range [][]int32{{1, 2}, {2, 3}, {3, 1}, {1, 2, 3}} {
+		var req kadm.AlterPartitionAssignmentsReq
+		req.Assign("first", 0, target)
+		answers, err := m.admin.AlterPartitionAssignments(context.Background(), req)
+		require.NoError(t, err)
+		require.NoError(t, answers.Error())
+		m.waitReplicas(t, "first", 0, target...)
+		m.write(t, "first", 0, 10)
+	}
+	require.EqualValues(t, 140, m.end(t, "first", 0))
+}
+
+func (m *mixed) movesByZnode(t *testing.T) {
+	for _, target := range [][]int32{{2, 1}, {3, 2}, {3, 1, 2}} {
+		data := zkstate.EncodeReassignments([]zkstate.Reassignment{{TopicPartition: zkstate.TopicPartition{Topic: "first", Partition: 1}, Replicas: target}})
+		_, err := m.zk.One(context.Background(), zkstate.Create(zkstate.ReassignPartitionsPath, data))
+		require.NoError(t, err)
+		m.waitReplicas(t, "first", 1, target...)
+		m.waitGone(t, zkstate.ReassignPartitionsPath)
+		m.write(t, "first", 1, 10)
+	}
+	require.EqualValues(t, 30, m.end(t, "first", 1))
+}
+
+func (m *mixed) waitGone(t *testing.T, path string) {
+	t.Helper()
+	m.eventually(t, path+" goes", func() error {
+		_, err := m.zk.One(context.Background(), zkstate.Exists(path))
+		if errors.Is(err, zkstate.ErrNoNode) {
+			return nil
+		}
+		return fmt.Errorf("still there (%w)", err)
+	})
+}
+
+func (m *mixed) waitLeader(t *testing.T, topic string, p, want int32) {
+	t.Helper()
+	m.eventually(t, fmt.Sprintf("%d leads %s-%d", want, topic, p), func() error {
+		r, err := m.zk.One(context.Background(), zkstate.Get(zkstate.PartitionStatePath(topic, p)))
+		if err != nil {
+			return err
+		}
+		state, err := zkstate.DecodePartitionState(r.Data)
+		if err == nil && state.Leader != want {
+			err = fmt.Errorf("%+v", state)
+		}
+		return err
+	})
+}
+
+// electsPreferred makes each broker in turn the preferred leader of a partition, which does not make it the leader, and then asks for it, once through each door.
+func (m *mixed) electsPreferred(t *testing.T) {
+	ctx := context.Background()
+	for i, leader := range []int32{1, 2, 3} {
+		var req kadm.AlterPartitionAssignmentsReq
+		replicas := []int32{leader, leader%3 + 1, (leader+1)%3 + 1}
+		req.Assign("first", 2, replicas)
+		answers, err := m.admin.AlterPartitionAssignments(ctx, req)
+		require.NoError(t, err)
+		require.NoError(t, answers.Error())
+		m.waitReplicas(t, "first", 2, replicas...)
+		if i%2 == 0 {
+			data := zkstate.EncodePreferredReplicaElection([]zkstate.TopicPartition{{Topic: "first", Partition: 2}})
+			_, err := m.zk.One(ctx, zkstate.Create(zkstate.PreferredReplicaElectionPath, data))
+			require.NoError(t, err)
+			m.waitGone(t, zkstate.PreferredReplicaElectionPath)
+		} else {
+			var which kadm.TopicsSet
+			which.Add("first", 2)
+			_, err := m.admin.ElectLeaders(ctx, kadm.ElectPreferredReplica, which)
+			require.NoError(t, err)
+		}
+		m.waitLeader(t, "first", 2, leader)
+		m.write(t, "first", 2, 10)
+	}
+	require.EqualValues(t, 30, m.end(t, "first", 2))
+}
+
+// obeysConfiguration limits the size of a topic's batches and lifts the limit again: leaders of both kinds refuse and take, and every broker describes it alike.
+func (m *mixed) obeysConfiguration(t *testing.T) {
+	ctx := context.Background()
+	for p, leader := range []int32{1, 2, 3} {
+		m.moveLeader(t, "first", int32(p), leader)
+	}
+	set := func(op kadm.IncrementalOp, value *string) {
+		_, err := m.admin.AlterTopicConfigs(ctx, []kadm.AlterConfig{{Op: op, Name: "max.message.bytes", Value: value}}, "first")
+		require.NoError(t, err)
+	}
+	incompressible := make([]byte, 5000)
+	_, _ = rand.Read(incompressible)
+	big := func(p int32) error {
+		return m.client.ProduceSync(ctx, &kgo.Record{Topic: "first", Partition: p, Value: incompressible}).FirstErr()
+	}
+	set(kadm.SetConfig, kmsg.StringPtr("2000"))
+	for p := range int32(3) {
+		m.eventually(t, fmt.Sprintf("leader of partition %d refuses", p), func() error {
+			if err := big(p); !errors.Is(err, kerr.MessageTooLarge) {
+				return fmt.Errorf("answered %w", err)
+			}
+			return nil
+		})
+	}
+	for _, b := range m.Brokers {
+		req := kmsg.NewPtrDescribeConfigsRequest()
+		resource := kmsg.NewDescribeConfigsRequestResource()
+		resource.ResourceType, resource.ResourceName, resource.ConfigNames = kmsg.ConfigResourceTypeTopic, "first", []string{"max.message.bytes"}
+		req.Resources = append(req.Resources, resource)
+		answer, err := m.client.Broker(b.ID).RetriableRequest(ctx, req)
+		require.NoError(t, err)
+		described := answer.(*kmsg.DescribeConfigsResponse).Resources[0].Configs
+		require.Len(t, described, 1, "broker %d", b.ID)
+		require.Equal(t, "2000", *described[0].Value, "broker %d", b.ID)
+	}
+	set(kadm.DeleteConfig, nil)
+	for p := range int32(3) {
+		m.eventually(t, fmt.Sprintf("leader of partition %d takes it", p), func() error { return big(p) })
+	}
+}
+
+func (m *mixed) moveLeader(t *testing.T, topic string, p, leader int32) {
+	t.Helper()
+	var req kadm.AlterPartitionAssignmentsReq
+	replicas := []int32{leader, leader%3 + 1, (leader+1)%3 + 1}
+	req.Assign(topic, p, replicas)
+	answers, err := m.admin.AlterPartitionAssignments(context.Background(), req)
+	require.NoError(t, err)
+	require.NoError(t, answers.Error())
+	m.waitReplicas(t, topic, p, replicas...)
+	var which kadm.TopicsSet
+	which.Add(topic, p)
+	_, err = m.admin.ElectLeaders(context.Background(), kadm.ElectPreferredReplica, which)
+	require.NoError(t, err)
+	m.waitLeader(t, topic, p, leader)
+}
+
+// livesTwice deletes a topic and creates it again under its name: nothing of the first life is left, and the second works on every broker.
+func (m *mixed) livesTwice(t *testing.T) {
+	ctx := context.Background()
+	for life := range 3 {
+		partitions := 2 + life
+		m.create(t, "lives", partitions)
+		for p := range int32(partitions) {
+			m.write(t, "lives", p, 10)
+			require.EqualValues(t, 10, m.end(t, "lives", p), "life %d", life)
+		}
+		deleted, err := m.admin.DeleteTopics(ctx, "lives")
+		require.NoError(t, err)
+		require.NoError(t, deleted.Error())
+		m.waitGone(t, zkstate.TopicPath("lives"))
+		m.client.PurgeTopicsFromClient("lives")
+	}
+}
+
+// givesProducerIDs asks every broker for ids. Whether a broker takes blocks of them from ZooKeeper or from the controller, none is given twice.
+func (m *mixed) givesProducerIDs(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	owner := map[int64]int{}
+	for range 20 {
+		for _, b := range m.Brokers {
+			m.eventually(t, fmt.Sprintf("broker %d gives an id", b.ID), func() error {
+				answer, err := m.client.Broker(b.ID).RetriableRequest(ctx, kmsg.NewPtrInitProducerIDRequest())
+				if err != nil {
+					return err
+				}
+				resp := answer.(*kmsg.InitProducerIDResponse)
+				if resp.ErrorCode != 0 {
+					return kerr.ErrorForCode(resp.ErrorCode) // such as COORDINATOR_LOAD_IN_PROGRESS while it waits for a block
+				}
+				require.NotContains(t, owner, resp.ProducerID, "broker %d", b.ID)
+				owner[resp.ProducerID] = b.ID
+				return nil
+			})
+		}
+	}
+}
