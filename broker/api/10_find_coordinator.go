@@ -33,10 +33,8 @@ func (d *Dispatcher) findCoordinator(c *call, req *kmsg.FindCoordinatorRequest) 
 	if req.Version < 4 {
 		found, err := d.coordinator(c, req, req.CoordinatorKey)
 		resp.NodeID, resp.Host, resp.Port = found.node, found.host, found.port
-		resp.ErrorCode, resp.ErrorMessage = code(err)
-		if err == nil {
-			resp.ErrorMessage = kmsg.StringPtr("NONE")
-		}
+		resp.ErrorCode, _ = code(err)
+		resp.ErrorMessage = kmsg.StringPtr(coordinatorMessage(err))
 		c.answer(resp)
 		return
 	}
@@ -45,9 +43,25 @@ func (d *Dispatcher) findCoordinator(c *call, req *kmsg.FindCoordinatorRequest) 
 		row := kmsg.NewFindCoordinatorResponseCoordinator()
 		row.Key, row.NodeID, row.Host, row.Port, row.ErrorMessage = key, found.node, found.host, found.port, new(string)
 		row.ErrorCode, _ = code(err)
+		if req.CoordinatorType < groupCoordinator || req.CoordinatorType > shareCoordinator {
+			*row.ErrorMessage = coordinatorMessage(err) // Kafka has no row of its own for such a kind
+		}
 		resp.Coordinators = append(resp.Coordinators, row)
 	}
 	c.answer(resp)
+}
+
+// coordinatorMessage is what Kafka's clients print; "NONE" is success.
+func coordinatorMessage(err error) string {
+	switch {
+	case err == nil:
+		return "NONE"
+	case errors.Is(err, kerr.CoordinatorNotAvailable):
+		return "The coordinator is not available."
+	case errors.Is(err, kerr.InvalidRequest):
+		return "This most likely occurs because of a request being malformed by the client library or the message was sent to an incompatible broker. See the broker logs for more details."
+	}
+	return err.Error()
 }
 
 // Kinds of coordinator.

@@ -39,8 +39,8 @@ func (d *Dispatcher) describeGroups(c *call, req *kmsg.DescribeGroupsRequest) {
 }
 
 // groupOperations is everything that may be done to a group: read, delete,
-// describe, describe and alter configs.
-const groupOperations int32 = 1<<3 | 1<<6 | 1<<8 | 1<<10 | 1<<11
+// describe.
+const groupOperations int32 = 1<<3 | 1<<6 | 1<<8
 
 func describedGroup(g *group.Description) kmsg.DescribeGroupsResponseGroup {
 	to := kmsg.NewDescribeGroupsResponseGroup()

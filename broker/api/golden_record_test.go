@@ -30,11 +30,8 @@ func TestRecordGoldens(t *testing.T) {
 	if !*record391 {
 		t.Skip("only with -record")
 	}
-	lib, dir := filepath.Join(lane.KafkaJars(t, "3.9.1"), "*"), t.TempDir()
-	java := lane.Java(t)
-	k := startCluster(t, dir, func(properties string) {
-		start(t, dir, java, "-Xmx300m", "-Dlog4j.configuration=file:"+log4j(t, dir), "-cp", lib, "kafka.Kafka", properties)
-	})
+	dir := t.TempDir()
+	k := startCluster(t, dir, func(properties string) { startKafka(t, dir, properties) })
 	r := &recorder{t: t, kafka: k, cluster: recordedCluster{topicIDs: make(map[string][16]byte), doors: k.doors}}
 	r.prepare()
 	goldenCases(r)
@@ -53,6 +50,11 @@ func TestALiveBrokerAnswersAsKafkaDoes(t *testing.T) {
 	r.prepare()
 	goldenCases(r)
 	compareLive(t, r)
+}
+
+func startKafka(t *testing.T, dir, properties string) {
+	lib := filepath.Join(lane.KafkaJars(t, "3.9.1"), "*")
+	start(t, dir, lane.Java(t), "-Xmx300m", "-Dlog4j.configuration=file:"+log4j(t, dir), "-cp", lib, "kafka.Kafka", properties)
 }
 
 // liveCluster is a running pair of brokers.
