@@ -33,6 +33,15 @@ type loop struct {
 }
 
 func newLoop(cfg *Config, k key, v versions, link Transport) *loop {
+	l := idleLoop(cfg, k, v, link)
+	ctx, cancel := context.WithCancel(context.Background())
+	l.cancel = cancel
+	go l.run(ctx)
+	return l
+}
+
+// idleLoop is a loop without its goroutine.
+func idleLoop(cfg *Config, k key, v versions, link Transport) *loop {
 	l := &loop{
 		cfg: cfg, key: k, link: link, ended: make(chan struct{}), told: make(chan struct{}, 1),
 		log: cfg.Log.WithFields(logrus.Fields{"leader": k.leader.ID, "fetcher": k.number}),
@@ -40,9 +49,6 @@ func newLoop(cfg *Config, k key, v versions, link Transport) *loop {
 	l.mu.core = newCore(v, cfg.BrokerID, cfg.Backoff, limits{
 		maxBytes: cfg.MaxBytes, partitionMax: cfg.PartitionMax, minBytes: cfg.MinBytes, maxWait: cfg.MaxWait,
 	})
-	ctx, cancel := context.WithCancel(context.Background())
-	l.cancel = cancel
-	go l.run(ctx)
 	return l
 }
 
@@ -120,12 +126,8 @@ func (l *loop) run(ctx context.Context) {
 			l.resync(a.resync)
 		case a.cut != nil:
 			l.carryOut(a.cut)
-		case a.epochs != nil:
-			l.askEpochs(ctx, a.epochs)
-		case a.locate != nil:
-			l.askOffsets(ctx, a.locate, a.latest)
-		case a.fetch != nil:
-			l.fetch(ctx, a.fetch)
+		default:
+			l.ask(ctx, a)
 		}
 	}
 }
@@ -156,53 +158,71 @@ func (l *loop) drop(p *part, err error) {
 	}
 }
 
-func (l *loop) askEpochs(ctx context.Context, ps []*part) {
-	l.mu.Lock()
-	req := l.mu.core.epochRequest(ps)
-	l.mu.Unlock()
-	answer, err := l.link.Do(ctx, req)
-	resp, ok := answer.(*kmsg.OffsetForLeaderEpochResponse)
-	if err == nil && !ok {
-		err = errNoAnswer
+// ask does a round with the leader.
+func (l *loop) ask(ctx context.Context, a action) {
+	req := l.request(a)
+	if a.fetch == nil {
+		answer, err := l.link.Do(ctx, req)
+		if bad := l.answered(a, req, answer, err); ctx.Err() == nil {
+			l.tellTrouble(bad)
+		}
+		return
 	}
-	l.answered(ctx, func(now time.Time) ([]op, []trouble) { return l.mu.core.answerEpochs(now, req, resp, err) })
-}
-
-func (l *loop) askOffsets(ctx context.Context, ps []*part, ends bool) {
-	l.mu.Lock()
-	req := l.mu.core.offsetsRequest(ps, ends)
-	l.mu.Unlock()
-	answer, err := l.link.Do(ctx, req)
-	resp, ok := answer.(*kmsg.ListOffsetsResponse)
-	if err == nil && !ok {
-		err = errNoAnswer
+	resp, release, err := l.link.Fetch(ctx, a.fetch.req)
+	if bad := l.answered(a, req, resp, err); ctx.Err() == nil {
+		l.tellTrouble(bad)
 	}
-	l.answered(ctx, func(now time.Time) ([]op, []trouble) { return l.mu.core.answerOffsets(now, req, ends, resp, err) })
-}
-
-func (l *loop) fetch(ctx context.Context, f *fetchRequest) {
-	if l.cfg.BrokerEpoch != nil && f.req.Version >= replicaStateVersion {
-		f.req.ReplicaState.Epoch = l.cfg.BrokerEpoch()
-	}
-	resp, release, err := l.link.Fetch(ctx, f.req)
-	l.answered(ctx, func(now time.Time) ([]op, []trouble) { return l.mu.core.answerFetch(now, f, resp, err) })
 	if err == nil && release != nil {
 		release()
 	}
 }
 
+// request is what an action asks the leader.
+func (l *loop) request(a action) kmsg.Request {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case a.epochs != nil:
+		return l.mu.core.epochRequest(a.epochs)
+	case a.locate != nil:
+		return l.mu.core.offsetsRequest(a.locate, a.latest)
+	}
+	req := a.fetch.req
+	if l.cfg.BrokerEpoch != nil && req.Version >= replicaStateVersion {
+		req.ReplicaState.Epoch = l.cfg.BrokerEpoch()
+	}
+	return req
+}
+
 // answered applies an answer to the core and carries out what follows, under one
 // hold of the lock: a partition removed before it is not touched, one removed
 // after it has everything behind it.
-func (l *loop) answered(ctx context.Context, apply func(now time.Time) ([]op, []trouble)) {
+func (l *loop) answered(a action, asked kmsg.Request, answer kmsg.Response, err error) []trouble {
 	l.mu.Lock()
-	ops, bad := apply(l.cfg.Now())
-	l.carryOutLocked(ops)
-	l.mu.Unlock()
-	if ctx.Err() != nil {
-		return
+	defer l.mu.Unlock()
+	now, c := l.cfg.Now(), l.mu.core
+	var ops []op
+	var bad []trouble
+	switch req := asked.(type) {
+	case *kmsg.OffsetForLeaderEpochRequest:
+		resp, ok := answer.(*kmsg.OffsetForLeaderEpochResponse)
+		ops, bad = c.answerEpochs(now, req, resp, orNoAnswer(err, ok))
+	case *kmsg.ListOffsetsRequest:
+		resp, ok := answer.(*kmsg.ListOffsetsResponse)
+		ops, bad = c.answerOffsets(now, req, a.latest, resp, orNoAnswer(err, ok))
+	default:
+		resp, ok := answer.(*kmsg.FetchResponse)
+		ops, bad = c.answerFetch(now, a.fetch, resp, orNoAnswer(err, ok))
 	}
-	l.tellTrouble(bad)
+	l.carryOutLocked(ops)
+	return bad
+}
+
+func orNoAnswer(err error, answered bool) error {
+	if err == nil && !answered {
+		return errNoAnswer
+	}
+	return err
 }
 
 // tellTrouble logs what the leader said, once for many partitions.
@@ -230,6 +250,7 @@ func (l *loop) carryOut(ops []op) {
 // carryOutLocked does what the core wants with the logs. A log that fails does
 // not keep the others from going on.
 func (l *loop) carryOutLocked(ops []op) {
+	took := false
 	for i := range ops {
 		o := &ops[i]
 		if l.mu.core.parts[o.part.tp] != o.part || o.part.leaderEpoch != o.epoch {
@@ -247,6 +268,21 @@ func (l *loop) carryOutLocked(ops []op) {
 			entry.Infof("log was cut for leader epoch %d: it ends at %d now (leader's epoch %d ends at %d)", o.epoch, s.End, o.leaderFound, o.leaderEnd)
 		}
 		l.mu.core.done(l.cfg.Now(), o, s, finished, err)
+		if o.kind == appendRecords && l.cfg.Throttle != nil && len(o.fetched.Records) > 0 && o.part.handle.FollowerNamed() {
+			l.cfg.Throttle.Take(l.cfg.Now(), int64(len(o.fetched.Records)))
+			took = true
+		}
+	}
+	if took {
+		l.hold()
+	}
+}
+
+// hold leaves out what the throttle holds back, once something it counts was fetched.
+func (l *loop) hold() {
+	now := l.cfg.Now()
+	if wait := l.cfg.Throttle.Wait(now); wait > 0 {
+		l.mu.core.hold(now.Add(wait), func(p *part) bool { return p.handle.FollowerNamed() })
 	}
 }
 

@@ -59,6 +59,8 @@ type Manager struct {
 
 	flusher flusher // of thin ISRs
 
+	transitions int // replicas that change their role at the same time
+
 	failed struct {
 		sync.Mutex
 		dirs []string
@@ -74,6 +76,15 @@ type Manager struct {
 // checkpoint, and keep it even if no order ever names a leader for them
 // (KAFKA-1647, H34).
 func NewManager(cfg Config, logs *commitlog.Manager, isr ISRChanger, fetchers Fetchers) *Manager {
+	m := newManager(cfg, logs, isr, fetchers)
+	m.transitions = transitionsAtOnce
+	m.flusher.start()
+	go m.housekeep()
+	return m
+}
+
+// newManager is NewManager without its goroutines but those of the deadlines.
+func newManager(cfg Config, logs *commitlog.Manager, isr ISRChanger, fetchers Fetchers) *Manager {
 	if cfg.MaxWaiting == 0 {
 		cfg.MaxWaiting = defaultMaxWaiting
 	}
@@ -86,8 +97,7 @@ func NewManager(cfg Config, logs *commitlog.Manager, isr ISRChanger, fetchers Fe
 	m.waiting.produces = purgatory.New(cfg.MaxWaiting)
 	m.waiting.fetches = purgatory.New(cfg.MaxWaiting)
 	m.waiting.deletes = purgatory.New(cfg.MaxWaiting)
-	m.flusher.start()
-	go m.housekeep()
+	m.flusher.init()
 	return m
 }
 

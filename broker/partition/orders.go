@@ -169,7 +169,7 @@ func (p *Partition) controllerEpoch() int32 {
 // together runs do for each transition, some at a time, and notes the outcomes.
 func (m *Manager) together(ts []transition, do func(*transition) error) {
 	var wg sync.WaitGroup
-	slots := make(chan struct{}, transitionsAtOnce)
+	slots := make(chan struct{}, m.transitions)
 	for i := range ts {
 		t := &ts[i]
 		slots <- struct{}{}

@@ -140,8 +140,9 @@ type flusher struct {
 	wg     sync.WaitGroup
 }
 
+func (f *flusher) init() { f.wake = sync.NewCond(&f.mu) }
+
 func (f *flusher) start() {
-	f.wake = sync.NewCond(&f.mu)
 	for range flushersAtOnce {
 		f.wg.Add(1)
 		go f.run()
