@@ -56,6 +56,8 @@ type Broker struct {
 	features   *features
 	dispatcher *api.Dispatcher
 
+	followerThrottle partition.Throttle
+
 	epoch atomic.Int64 // broker epoch, noBrokerEpoch while not registered
 
 	stopFollowing context.CancelFunc
@@ -230,6 +232,7 @@ func (b *Broker) join() error {
 		MinBytes:     int32(v.Int("replica.fetch.min.bytes")),
 		MaxWait:      v.Millis("replica.fetch.wait.max.ms"),
 		Backoff:      v.Millis("replica.fetch.backoff.ms"),
+		Throttle:     &b.followerThrottle,
 		Dial:         b.dialLeader,
 		Log:          b.log.WithField("part", "fetcher"),
 		Now:          time.Now,
@@ -312,7 +315,11 @@ type Controller interface {
 
 // Serve answers requests from now on.
 func (b *Broker) Serve(controller Controller) {
-	b.live.broker = func(v *config.Values) { controller.SetUncleanElection(v.Bool("unclean.leader.election.enable")) }
+	b.live.broker = func(v *config.Values) {
+		controller.SetUncleanElection(v.Bool("unclean.leader.election.enable"))
+		b.setThrottles()
+	}
+	b.setThrottles()
 	b.live.changed = func(topic string, c commitlog.Config) {
 		if c.UncleanElection {
 			controller.UncleanElectionEnabled(topic)

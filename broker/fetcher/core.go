@@ -147,6 +147,17 @@ func (c *core) delay(now time.Time, p *part) {
 	c.touch(p)
 }
 
+// hold keeps partitions that are behind out of requests until a throttle allows
+// them again. It is no failure, and one that has caught up is not held.
+func (c *core) hold(until time.Time, named func(*part) bool) {
+	for _, p := range c.parts {
+		if p.lag > 0 && p.ready() && named(p) {
+			p.delayed = until
+			c.touch(p)
+		}
+	}
+}
+
 // inTurn returns the partitions for which want holds, ordered by turn.
 func (c *core) inTurn(want func(*part) bool) []*part {
 	var ps []*part
@@ -267,6 +278,7 @@ func (c *core) done(now time.Time, o *op, s partition.FollowerState, finished bo
 	p.failures = 0
 	p.logStart, p.logEnd = s.Start, s.End
 	if o.kind == appendRecords {
+		p.lag = max(0, p.lag-(s.End-p.offset))
 		if s.End != p.offset {
 			p.offset, p.lastEpoch = s.End, s.LatestEpoch
 			c.toEnd(p)

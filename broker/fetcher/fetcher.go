@@ -36,6 +36,9 @@ type Config struct {
 	MaxWait      time.Duration // replica.fetch.wait.max.ms
 	Backoff      time.Duration // replica.fetch.backoff.ms
 
+	// Throttle is follower.replication.throttled.rate; nil lets everything pass.
+	Throttle *partition.Throttle
+
 	// Dial makes the connection of one fetcher to a leader. It does not block.
 	Dial func(leader partition.Endpoint, fetcher int) Transport
 

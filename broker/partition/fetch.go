@@ -35,6 +35,7 @@ func (m *Manager) Fetch(req *FetchRequest, done func([]FetchResult)) {
 	starts := make([]fetchStart, 0, len(req.Partitions))
 	results, bytes, now := m.readAll(req, r, true, &starts)
 	if now || req.MaxWait <= 0 || len(req.Partitions) == 0 || bytes >= int64(req.MinBytes) {
+		m.charge(r, results)
 		done(results)
 		return
 	}
@@ -131,6 +132,11 @@ func (w *fetchWait) look(s *fetchStart) bool {
 		// An epoch the leader has not learned yet is no news: it will, and wake us.
 		return !errors.Is(err, kerr.UnknownLeaderEpoch)
 	}
+	if s.p.held(log, w.reader, w.req.ReplicaID) {
+		w.sum -= s.bytes // waits for the throttle; others may be read meanwhile
+		s.bytes = 0
+		return w.sum >= int64(w.req.MinBytes)
+	}
 	end := w.reader.bound.position(log)
 	switch {
 	case s.at.Offset > end.Offset:
@@ -158,5 +164,6 @@ func (w *fetchWait) Complete(bool) {
 	// The follower's position was noted when the request came; reading again does
 	// not say anything new about it.
 	results, _, _ := w.m.readAll(w.req, w.reader, false, nil)
+	w.m.charge(w.reader, results)
 	w.done(results)
 }

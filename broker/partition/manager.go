@@ -28,6 +28,8 @@ type Manager struct {
 	isr      ISRChanger
 	fetchers Fetchers
 
+	LeaderThrottle Throttle // leader.replication.throttled.rate
+
 	brokerEpoch atomic.Int64 // of this broker's own registration; -1: not registered yet
 
 	// orders is held while a controller's order is carried out: one at a time.

@@ -88,6 +88,9 @@ func (p *Partition) read(req *FetchRequest, r reader, in *FetchPartition, out *F
 	case toLastStable:
 		upTo = stable
 	}
+	if p.held(log, r, req.ReplicaID) {
+		upTo = min(upTo, in.FetchOffset)
+	}
 	at, err := p.readLog(log, in, out, upTo, maxBytes, oneBatch, req.Version)
 	if err != nil {
 		if errors.Is(err, kerr.OffsetOutOfRange) && p.state.role == roleFollower && !r.follower && in.FetchOffset > end.Offset {
