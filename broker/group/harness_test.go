@@ -41,7 +41,7 @@ func (d *desk) work() {
 	for {
 		out := d.core.Take()
 		for _, a := range out.Appends {
-			if d.hold {
+			if d.hold || len(d.held) > 0 { // the log keeps the order
 				d.held = append(d.held, a)
 			} else {
 				d.acknowledge(a, d.fail)
