@@ -2,6 +2,7 @@ package group
 
 import (
 	"context"
+	"math"
 	"sync"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/sirupsen/logrus"
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"barnabas/broker/commitlog"
 	"barnabas/broker/record"
 )
 
@@ -17,8 +19,10 @@ type Appender interface {
 	// Append writes one batch and calls done exactly once, from any goroutine and
 	// maybe before it returns: with the offset of the first record when the batch
 	// is committed as offsets.commit.required.acks asks, or with the error. The
-	// batch is not touched any more when Append has returned.
-	Append(partition int32, batch []byte, done func(firstOffset int64, err error))
+	// batch is not touched any more when Append has returned. The guard goes with
+	// offsets of a transaction whose coordinator was asked about it (KIP-890); nil
+	// otherwise.
+	Append(partition int32, batch []byte, guard *commitlog.VerificationGuard, done func(firstOffset int64, err error))
 }
 
 // Reader reads the partitions of the offsets topic that this broker leads.
@@ -148,7 +152,8 @@ func (c *Coordinator) partitions() int32 {
 	return c.mu.count
 }
 
-// hash is what Java computes over a string's UTF-16 units, without its sign.
+// hash is what Java computes over a string's UTF-16 units, without its sign; 0 for
+// the one number that has no counterpart.
 func hash(s string) int32 {
 	h := int32(0)
 	for _, r := range s {
@@ -159,7 +164,13 @@ func hash(s string) int32 {
 		}
 		h = 31*h + r
 	}
-	return h & 0x7fffffff
+	switch {
+	case h == math.MinInt32:
+		return 0
+	case h < 0:
+		return -h
+	}
+	return h
 }
 
 // locate finds the shard of a group, or says why this broker cannot answer for

@@ -1,5 +1,7 @@
 package group
 
+import "barnabas/broker/commitlog"
+
 // Requests and results of the coordinator, in the terms of Kafka's protocol.
 // An error in a result is, or wraps, a *kerr.Error; nil is success.
 
@@ -125,6 +127,9 @@ type CommitRequest struct {
 type Producer struct {
 	ID    int64
 	Epoch int16
+	// Guard is what the offsets partition gave before the transaction's coordinator
+	// was asked; nil when the partition has the transaction open already (KIP-890).
+	Guard *commitlog.VerificationGuard
 }
 
 // Commit is an offset to store.

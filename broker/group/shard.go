@@ -10,6 +10,7 @@ import (
 	"github.com/sirupsen/logrus"
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"barnabas/broker/commitlog"
 	"barnabas/broker/record"
 )
 
@@ -269,8 +270,10 @@ var errDeposed = errors.New("group: the partition is led by another broker by no
 
 func (s *shard) write(nowMs int64, list []*Append, done func(int64, error)) {
 	o := record.BuilderOptions{Codec: s.c.cfg.Codec}
+	var guard *commitlog.VerificationGuard
 	if p := list[0].Producer; p != nil {
-		o.Producer = &record.Producer{ID: p.ID, Epoch: p.Epoch, Transactional: true}
+		o.Producer = &record.Producer{ID: p.ID, Epoch: p.Epoch, BaseSequence: record.NoSequence, Transactional: true}
+		guard = p.Guard
 	}
 	b := record.NewBuilder(o)
 	for _, a := range list {
@@ -289,5 +292,5 @@ func (s *shard) write(nowMs int64, list []*Append, done func(int64, error)) {
 		done(0, errors.Join(kerr.NotLeaderForPartition, errDeposed))
 		return
 	}
-	s.c.appender.Append(s.partition, batch, done)
+	s.c.appender.Append(s.partition, batch, guard, done)
 }
