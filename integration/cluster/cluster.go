@@ -100,6 +100,7 @@ type Broker struct {
 	settings map[string]string
 	program  Program
 	logFile  string
+	uid      int // 0: the user of the test
 
 	cmd  *exec.Cmd
 	gone chan struct{} // closed when the process has ended
@@ -145,14 +146,23 @@ func StartEach(t testing.TB, zookeeper string, n int, settings map[string]string
 // StartProgram is StartEach with another broker than Barnabas, so that a test can ask both the same questions.
 func StartProgram(t testing.TB, program Program, zookeeper string, n int, settings map[string]string, own func(id int) map[string]string) *Cluster {
 	t.Helper()
-	c := &Cluster{ZooKeeper: zookeeper}
-	for id := 1; id <= n; id++ {
-		b := c.add(t, id, n, settings, own(id))
+	c := Prepare(t, zookeeper, n, settings, own)
+	for _, b := range c.Brokers {
 		b.program = program
 		b.Start(t)
 	}
 	for _, b := range c.Brokers {
 		b.WaitReady(t)
+	}
+	return c
+}
+
+// Prepare makes n brokers that are not started.
+func Prepare(t testing.TB, zookeeper string, n int, settings map[string]string, own func(id int) map[string]string) *Cluster {
+	t.Helper()
+	c := &Cluster{ZooKeeper: zookeeper}
+	for id := 1; id <= n; id++ {
+		c.add(t, id, n, settings, own(id))
 	}
 	return c
 }
@@ -173,6 +183,7 @@ func (c *Cluster) add(t testing.TB, id, n int, settings, own map[string]string) 
 			b.settings[name] = here.Replace(value)
 		}
 	}
+	b.Dir = b.settings["log.dirs"]
 	c.Brokers = append(c.Brokers, b)
 	t.Cleanup(func() {
 		if b.cmd == nil {
@@ -213,6 +224,10 @@ func (b *Broker) Start(t testing.TB) {
 	b.cmd = b.program(t, properties)
 	b.cmd.Stdout, b.cmd.Stderr = out, out
 	b.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if b.uid != 0 {
+		b.giveAway(t)
+		b.cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(b.uid), Gid: uint32(b.uid)}
+	}
 	require.NoError(t, b.cmd.Start())
 	gone := make(chan struct{})
 	b.gone = gone
@@ -255,6 +270,35 @@ func (b *Broker) WaitReady(t testing.TB) {
 
 // Become makes another program run this broker from its next start on: the same id, address and directories.
 func (b *Broker) Become(p Program) { b.program = p }
+
+// RunAs makes the process run as another user, whom a firewall can tell from the rest, from its next start on. Only root can do that.
+func (b *Broker) RunAs(uid int) { b.uid = uid }
+
+// giveAway makes the broker's files its user's, and the way to them open to all.
+func (b *Broker) giveAway(t testing.TB) {
+	t.Helper()
+	home := filepath.Dir(b.logFile)
+	require.NoError(t, os.Chmod(filepath.Dir(home), 0o755)) // the test's own folder
+	for _, root := range []string{home, b.Dir} {
+		require.NoError(t, os.MkdirAll(root, 0o755))
+		require.NoError(t, filepath.WalkDir(root, func(path string, _ os.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			return os.Lchown(path, b.uid, b.uid)
+		}))
+	}
+}
+
+// Running tells whether the process is there.
+func (b *Broker) Running() bool {
+	select {
+	case <-b.gone:
+		return false
+	default:
+		return true
+	}
+}
 
 // Kill ends the process as a crash would (SIGKILL), if it runs.
 func (b *Broker) Kill(t testing.TB) {
