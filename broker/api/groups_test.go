@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"barnabas/broker/commitlog"
 	"barnabas/broker/group"
 	"barnabas/broker/metadata"
 	"barnabas/broker/record"
@@ -16,7 +17,7 @@ import (
 // playedOffsets is an offsets topic that takes everything and begins empty.
 type playedOffsets struct{ next atomic.Int64 }
 
-func (p *playedOffsets) Append(_ int32, batch []byte, done func(int64, error)) {
+func (p *playedOffsets) Append(_ int32, batch []byte, _ *commitlog.VerificationGuard, done func(int64, error)) {
 	n := int64(record.Batch(batch).Count())
 	done(p.next.Add(n)-n, nil)
 }

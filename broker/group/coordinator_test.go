@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"barnabas/broker/commitlog"
 	"barnabas/broker/record"
 )
 
@@ -34,7 +35,7 @@ func newHeldLog() *heldLog {
 	return &heldLog{batches: map[int32][]record.Batch{}, next: map[int32]int64{}}
 }
 
-func (l *heldLog) Append(p int32, b []byte, done func(int64, error)) {
+func (l *heldLog) Append(p int32, b []byte, _ *commitlog.VerificationGuard, done func(int64, error)) {
 	l.mu.Lock()
 	batch := record.Batch(b)
 	if l.err != nil || l.largest > 0 && int(batch.Count()) > l.largest {
