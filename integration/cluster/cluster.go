@@ -223,11 +223,12 @@ func (b *Broker) Start(t testing.TB) {
 	defer out.Close()
 	b.cmd = b.program(t, properties)
 	b.cmd.Stdout, b.cmd.Stderr = out, out
-	b.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	b.cmd.SysProcAttr = &syscall.SysProcAttr{}
 	if b.uid != 0 {
 		b.giveAway(t)
 		b.cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(b.uid), Gid: uint32(b.uid)}
 	}
+	lane.Bind(b.cmd)
 	require.NoError(t, b.cmd.Start())
 	gone := make(chan struct{})
 	b.gone = gone
@@ -278,8 +279,10 @@ func (b *Broker) RunAs(uid int) { b.uid = uid }
 func (b *Broker) giveAway(t testing.TB) {
 	t.Helper()
 	home := filepath.Dir(b.logFile)
-	require.NoError(t, os.Chmod(filepath.Dir(home), 0o755)) // the test's own folder
 	for _, root := range []string{home, b.Dir} {
+		for dir := filepath.Dir(root); dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) {
+			require.NoError(t, os.Chmod(dir, 0o755))
+		}
 		require.NoError(t, os.MkdirAll(root, 0o755))
 		require.NoError(t, filepath.WalkDir(root, func(path string, _ os.DirEntry, err error) error {
 			if err != nil {

@@ -158,6 +158,7 @@ func (s *realServer) Start() {
 	s.t.Helper()
 	s.process = exec.Command(s.java, "-Xmx128M", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Dzookeeper.extendedTypesEnabled="+s.flag("extendedTypesEnabled"),
 		"-cp", filepath.Join(s.jars, "*"), "org.apache.zookeeper.server.quorum.QuorumPeerMain", s.cfg)
+	lane.Bind(s.process)
 	must(s.t, s.process.Start())
 	ctx, cancel := context.WithTimeout(context.Background(), startWait)
 	defer cancel()
