@@ -1,0 +1,79 @@
+package chaos
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// firstUser is the user of broker 0; broker n runs as the n-th user after it, so that the firewall knows whose packets are whose.
+const firstUser = 61000
+
+// firewall cuts brokers off by dropping packets without a word, as a broken switch does: what a broker's user sends, and what is sent to its listener.
+type firewall struct{ table string }
+
+// newFirewall makes a table of its own in the kernel, or returns nil where it may not.
+func newFirewall(t testing.TB) *firewall {
+	f := &firewall{fmt.Sprintf("barnabas_chaos_%d", os.Getpid())}
+	if os.Geteuid() != 0 {
+		t.Log("no firewall: not root")
+		return nil
+	}
+	script := "add table inet %[1]s\n" +
+		"add chain inet %[1]s out { type filter hook output priority 0; }\n" +
+		"add chain inet %[1]s in { type filter hook input priority 0; }\n"
+	if err := nft(fmt.Sprintf(script, f.table)); err != nil {
+		t.Logf("no firewall: %v", err)
+		return nil
+	}
+	t.Cleanup(func() { _ = nft("delete table inet " + f.table) })
+	return f
+}
+
+func nft(script string) error {
+	cmd := exec.Command("nft", "-f", "-")
+	cmd.Stdin = strings.NewReader(script)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	return nil
+}
+
+func (f *firewall) drop(t testing.TB, rules ...string) {
+	t.Helper()
+	var script strings.Builder
+	for _, r := range rules {
+		fmt.Fprintf(&script, "add rule inet %s %s drop\n", f.table, r)
+	}
+	require.NoError(t, nft(script.String()))
+}
+
+func port(t testing.TB, addr string) string {
+	t.Helper()
+	_, p, err := net.SplitHostPort(addr)
+	require.NoError(t, err)
+	return p
+}
+
+func (f *firewall) everybody(t testing.TB, uid int, broker, _ string) {
+	f.drop(t, fmt.Sprintf("out meta skuid %d", uid), "in tcp dport "+port(t, broker))
+}
+
+func (f *firewall) zooKeeper(t testing.TB, uid int, _, zookeeper string) {
+	f.drop(t, fmt.Sprintf("out meta skuid %d tcp dport %s", uid, port(t, zookeeper)))
+}
+
+func (f *firewall) allButZooKeeper(t testing.TB, uid int, broker, zookeeper string) {
+	f.drop(t, fmt.Sprintf("out meta skuid %d tcp dport != %s", uid, port(t, zookeeper)), "in tcp dport "+port(t, broker))
+}
+
+// open lets everything pass again, for all brokers: rounds end together.
+func (f *firewall) open(t testing.TB) {
+	t.Helper()
+	require.NoError(t, nft(fmt.Sprintf("flush chain inet %[1]s out\nflush chain inet %[1]s in", f.table)))
+}
