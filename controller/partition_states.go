@@ -69,6 +69,9 @@ func (s strategy) String() string {
 	return [...]string{"offline", "offline, unclean allowed", "reassigned", "preferred", "controlled shutdown"}[s]
 }
 
+// kafkaStrategies are the names by which Kafka's answers call the strategies of requested elections.
+var kafkaStrategies = map[strategy]string{forPreferred: "PreferredReplicaPartitionLeaderElectionStrategy", forOfflineUnclean: "OfflinePartitionLeaderElectionStrategy(true)"}
+
 // errNoLeader is the outcome of an election that found nobody.
 var errNoLeader = errors.New("no replica may become leader")
 

@@ -104,7 +104,7 @@ func (c *Core) electLeaders(id uint64, req *kmsg.ElectLeadersRequest) error {
 	}
 	for _, tp := range electing {
 		if outcome, held := outcomes[tp]; !held || outcome != nil {
-			faults[tp] = &fault{failure.Code, "Failed to elect leader for partition " + tp.String() + " under strategy " + s.String()}
+			faults[tp] = &fault{failure.Code, "Failed to elect leader for partition " + tp.String() + " under strategy " + kafkaStrategies[s]}
 		}
 	}
 	for _, tp := range sortedPartitions(faults) {

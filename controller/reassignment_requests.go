@@ -44,8 +44,12 @@ func (c *Core) takeUpReassignNode() (map[TopicPartition]bool, error) {
 		target := wanted[tp]
 		failed := c.checkTarget(tp, target, false)
 		if failed == nil {
-			failed, err = c.tryReassign(tp, c.cluster.partition(tp).assignment.reassignTo(target))
-			if err != nil {
+			p := c.cluster.partition(tp)
+			to := p.assignment.reassignTo(target)
+			if p.reassigning && p.assignment.equal(to) {
+				continue // runs already: the node changed since another partition left it
+			}
+			if failed, err = c.tryReassign(tp, to); err != nil {
 				return taken, err
 			}
 		}
