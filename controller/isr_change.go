@@ -115,11 +115,10 @@ func (c *Core) alterPartition(id uint64, req *kmsg.AlterPartitionRequest) error 
 			verdicts[w.tp] = isrVerdict{err: kerr.UnknownServerError}
 		}
 	}
-	// Somebody else wrote these: what is known of them must not stay behind, or the leader could never succeed.
-	if err := c.refreshStates(stale); err != nil {
+	if err := c.writtenByOthers(stale); err != nil {
 		return err
 	}
-	told := stale
+	var told []TopicPartition
 	for _, w := range wishes {
 		if verdicts[w.tp].err == nil {
 			told = append(told, w.tp)
@@ -137,6 +136,36 @@ func (c *Core) alterPartition(id uint64, req *kmsg.AlterPartitionRequest) error 
 			}
 		}
 	}
+	return nil
+}
+
+// writtenByOthers takes up states that somebody wrote behind this controller's back. The leader counts on a version that
+// is gone, so that none of its wishes would ever be granted; an order in the leader epoch that it has would teach it
+// nothing, so it is elected again, in a new one.
+func (c *Core) writtenByOthers(tps []TopicPartition) error {
+	if len(tps) == 0 {
+		return nil
+	}
+	if err := c.refreshStates(tps); err != nil {
+		return err
+	}
+	for _, tp := range tps {
+		p := c.cluster.partition(tp)
+		c.logf(LogWarn, "the state of partition %s was written by somebody else: %s", tp, p.leadership)
+		if replicas := c.cluster.onlineReplicas(tp, p.assignment.replicas); slices.Contains(replicas, p.leadership.leader) {
+			l, err := c.writeNoOp(tp)
+			if err = c.tolerate(tp, err); err != nil {
+				return err
+			}
+			if l.isr != nil {
+				p.leadership = &l
+			}
+			c.outbox.leaderAndISR(c, replicas, tp, false)
+		} else {
+			c.outbox.updateMetadata(c, c.cluster.registered(), tp)
+		}
+	}
+	c.outbox.flush(c)
 	return nil
 }
 
