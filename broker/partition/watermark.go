@@ -21,13 +21,19 @@ import (
 //
 // A leader that stands alone counts itself by what is on its disk (thin.go).
 //
+// It does not move while the committed ISR has a member that is not assigned to
+// this leader any more. A reassignment is under way, nothing is known of what that
+// member holds, and as long as it stands in the ISR a controller that takes over
+// may elect it (H19). Kafka leaves such a member out of account. It leaves soon: the
+// controller takes it out, or this leader asks for it.
+//
 // It does not move while the committed ISR is below the enforceable minimum: a
 // consumer must not see what fewer replicas hold than the topic asks for (KIP-966).
 
 // advance raises the high watermark as far as the rules allow and tells whether
 // it moved. end is the leader's log end.
 func (c *core) advance(now time.Time, end commitlog.Position, minISR int32) bool {
-	if c.role != roleLeader || c.underMin(minISR) {
+	if c.role != roleLeader || c.underMin(minISR) || c.foreign() {
 		return false
 	}
 	to := end
@@ -45,6 +51,16 @@ func (c *core) advance(now time.Time, end commitlog.Position, minISR int32) bool
 	}
 	c.hw = to
 	return true
+}
+
+// foreign tells that the committed ISR has a member which is not assigned here.
+func (c *core) foreign() bool {
+	for _, id := range c.isr {
+		if id != c.self && findRemote(c.remotes, id) < 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // counts tells whether a replica is in the maximal ISR.
