@@ -57,6 +57,7 @@ type Broker struct {
 	dispatcher *api.Dispatcher
 
 	followerThrottle partition.Throttle
+	door             door
 
 	epoch atomic.Int64 // broker epoch, noBrokerEpoch while not registered
 
@@ -313,7 +314,7 @@ type Controller interface {
 	UncleanElectionEnabled(topic string)
 }
 
-// Serve answers requests from now on.
+// Serve answers requests from the first registration on.
 func (b *Broker) Serve(controller Controller) {
 	b.live.broker = func(v *config.Values) {
 		controller.SetUncleanElection(v.Bool("unclean.leader.election.enable"))
@@ -367,7 +368,8 @@ func (b *Broker) Serve(controller Controller) {
 		defer features.Close()
 		b.features.follow(ctx, features.C())
 	})
-	b.server.Serve(b.dispatcher)
+	b.door.Handler = b.dispatcher
+	b.server.Serve(&b.door)
 }
 
 // autoTopic is how a topic is laid out that is made because somebody asked for it.
@@ -401,6 +403,7 @@ func (b *Broker) Register(ctx context.Context) error {
 	}
 	b.epoch.Store(stat.Czxid)
 	b.replicas.SetBrokerEpoch(stat.Czxid)
+	b.door.open.Store(true)
 	b.log.Infof("registered in cluster %s as broker %d, epoch %d", b.clusterID, b.brokerID, stat.Czxid)
 	return nil
 }
