@@ -24,6 +24,7 @@ import (
 	"barnabas/broker/netserver"
 	"barnabas/broker/partition"
 	"barnabas/broker/peer"
+	"barnabas/broker/txn"
 	"barnabas/broker/vfs"
 	"barnabas/config"
 	"barnabas/zkstate"
@@ -44,17 +45,19 @@ type Broker struct {
 	log       *logrus.Entry
 	advertise []zkstate.Endpoint
 
-	server     *netserver.Server
-	logs       *commitlog.Manager
-	fetchers   *fetcher.Manager
-	replicas   *partition.Manager
-	groups     *group.Coordinator
-	cluster    *metadata.Cache
-	peers      *peers
-	isr        isrChanger
-	live       *liveConfig
-	features   *features
-	dispatcher *api.Dispatcher
+	server       *netserver.Server
+	logs         *commitlog.Manager
+	fetchers     *fetcher.Manager
+	replicas     *partition.Manager
+	groups       *group.Coordinator
+	producerIDs  *producerIDs
+	transactions *txn.Coordinator
+	cluster      *metadata.Cache
+	peers        *peers
+	isr          isrChanger
+	live         *liveConfig
+	features     *features
+	dispatcher   *api.Dispatcher
 
 	followerThrottle partition.Throttle
 	door             door
@@ -258,6 +261,8 @@ func (b *Broker) join() error {
 		Now:               time.Now,
 	}, b.logs, b.isr, b.fetchers)
 	b.groups = b.newGroups()
+	b.producerIDs = newProducerIDs(b.zk, b.brokerID)
+	b.transactions = b.newTransactions()
 
 	b.live.apply = b.logs.UpdateTopicConfig
 	return nil
@@ -346,12 +351,14 @@ func (b *Broker) Serve(controller Controller) {
 		OffsetMetadataMaxBytes: int(v.Int("offset.metadata.max.bytes")),
 		FetchMaxBytes:          int32(v.Int("fetch.max.bytes")),
 		FetchSessionSlots:      int(v.Int("max.incremental.fetch.session.cache.slots")),
+		VerifyTransactions:     b.verifyTransactions,
+		MarkerTimeout:          v.Millis("request.timeout.ms"),
 		AutoTopic:              b.autoTopic,
 		FeaturesEpoch:          b.features.version.Load,
 		Log:                    b.log.WithField("part", "api"),
 	}, api.Dependencies{
-		Replicas: b.replicas, Metadata: b.cluster, Admin: adm, Controller: controller, ProducerIDs: newProducerIDs(b.zk, b.brokerID), BrokerEpoch: b,
-		Groups: b.groups, LegacyOffsets: legacyOffsets{b.zk},
+		Replicas: b.replicas, Metadata: b.cluster, Admin: adm, Controller: controller, ProducerIDs: b.producerIDs, BrokerEpoch: b,
+		Groups: b.groups, Transactions: b.transactions, LegacyOffsets: legacyOffsets{b.zk},
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	b.stopFollowing = cancel
@@ -417,6 +424,7 @@ func (b *Broker) Stop(ctx context.Context) error {
 		b.handOver(ctx)
 	}
 	b.groups.Close() // while appends are still answered; members that wait would hold the connections open
+	b.transactions.Close()
 	drain, cancel := context.WithTimeout(ctx, drainTimeout)
 	defer cancel()
 	err := b.server.Close(drain)

@@ -15,7 +15,8 @@ func (b *Broker) newGroups() *group.Coordinator {
 		replicas: b.replicas,
 		acks:     int16(v.Int("offsets.commit.required.acks")),
 		timeout:  v.Millis("offsets.commit.timeout.ms"),
-		buffer:   int(v.Int("offsets.load.buffer.size")),
+		reader:   logReader{b.replicas, offsetsTopic, int(v.Int("offsets.load.buffer.size"))},
+		verify:   b.verifyTransactions,
 	}
 	return group.New(group.Config{
 		Core: group.CoreConfig{
@@ -43,10 +44,14 @@ func (b *Broker) offsetsPartitions() (int32, bool) {
 	return int32(b.values.Int("offsets.topic.num.partitions")), false
 }
 
-// coordinate loads and unloads groups as this broker begins and ends to lead partitions of the offsets topic.
+// coordinate loads and unloads groups and transactions as this broker begins and ends to lead partitions of their topics.
 func (b *Broker) coordinate(roles []partition.Role) {
 	for _, r := range roles {
 		switch {
+		case r.TP.Topic == transactionTopic && r.Leader:
+			b.transactions.Lead(r.TP.Partition, r.LeaderEpoch)
+		case r.TP.Topic == transactionTopic:
+			b.transactions.Resign(r.TP.Partition)
 		case r.TP.Topic != offsetsTopic:
 		case r.Leader:
 			b.groups.Lead(r.TP.Partition, r.LeaderEpoch)

@@ -12,6 +12,7 @@ import (
 	"barnabas/broker/commitlog"
 	"barnabas/broker/metadata"
 	"barnabas/broker/partition"
+	"barnabas/broker/txn"
 	"barnabas/broker/wire"
 )
 
@@ -31,10 +32,12 @@ import (
 // With acks=0 nothing is answered, whatever happens; if something failed the
 // connection is closed, which is the only sign such a client can see.
 //
+// The first records of a transaction are held until its coordinator has confirmed
+// that it knows of the partition (produce_verify.go).
+//
 // Not honoured: the message sets of before Kafka 0.11 in versions 0 to 2, which
-// are refused with UNSUPPORTED_FOR_MESSAGE_FORMAT; transactions, which are
-// refused as long as there is no coordinator to ask about them. The versions are served
-// because librdkafka takes a broker without them for one without compression.
+// are refused with UNSUPPORTED_FOR_MESSAGE_FORMAT. The versions are served because
+// librdkafka takes a broker without them for one without compression.
 func (d *Dispatcher) produce(c *call, req *kmsg.ProduceRequest) {
 	op := &produceCall{d: d, call: c, version: req.Version, acks: req.Acks}
 	op.request.Acks = req.Acks
@@ -51,8 +54,30 @@ func (d *Dispatcher) produce(c *call, req *kmsg.ProduceRequest) {
 		op.done(op.refused())
 		return
 	}
-	d.deps.Replicas.Produce(&op.request, op.done)
-	c.FreeFrame() // the records are in the log; what may still wait is followers
+	if !d.turns.queue(c.Conn, op.inTurn) {
+		op.inTurn()
+	}
+}
+
+// inTurn goes on when all earlier requests of the connection are in the log. It
+// tells whether later ones have to wait for this one.
+func (op *produceCall) inTurn() (holds bool) {
+	first := op.firstWrites()
+	if len(first) == 0 {
+		op.append()
+		return false
+	}
+	op.d.turns.hold(op.Conn)
+	op.confirm(first, func() {
+		op.append()
+		op.d.turns.release(op.Conn)
+	})
+	return true
+}
+
+func (op *produceCall) append() {
+	op.d.deps.Replicas.Produce(&op.request, op.done)
+	op.FreeFrame() // the records are in the log; what may still wait is followers
 }
 
 // produceCall is a produce request on its way.
@@ -62,6 +87,7 @@ type produceCall struct {
 	version  int16
 	acks     int16
 	accepted int
+	producer *txn.Producer // of the transaction that the records are part of; nil: none
 	request  partition.ProduceRequest
 }
 
@@ -150,7 +176,9 @@ func (op *produceCall) check() error {
 			p.Err = seen.allowed(op.version)
 		}
 		if p.Err == nil && seen.transactional {
-			p.Err = errNotVerified
+			if err := op.ofTransaction(seen.producer); err != nil {
+				return err
+			}
 		}
 		if p.Err == nil {
 			op.accepted++
@@ -159,12 +187,14 @@ func (op *produceCall) check() error {
 	return nil
 }
 
-// errNotVerified refuses the records of a transaction: whether the partition is
-// part of it (KIP-890) can be asked of no coordinator yet, and a transaction
-// that nobody ends would hold up its readers for ever.
-var errNotVerified = &admin.Error{
-	Code:    kerr.NotEnoughReplicas,
-	Message: "Unable to verify the partition has been added to the transaction. Underlying error: COORDINATOR_NOT_AVAILABLE",
+// ofTransaction takes note of whose transaction the records are part of. There can
+// be one in a request.
+func (op *produceCall) ofTransaction(p txn.Producer) error {
+	if op.producer != nil && *op.producer != p {
+		return kerr.InvalidProducerIDMapping
+	}
+	op.producer = &p
+	return nil
 }
 
 // adminClientID is the client id under which Kafka's own tools may write to

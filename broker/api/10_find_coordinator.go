@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync"
 	"time"
 
@@ -22,12 +21,9 @@ import (
 //	5  errors of KIP-890
 //	6  share groups (KIP-932), which ZooKeeper mode does not have
 //
-// The offsets topic is made when a group is asked for first. Until it has a
-// leader, and while too few brokers live for its replicas, the answer is
+// The topics of the coordinators are made when one is asked for first. Until a
+// topic has a leader, and while too few brokers live for its replicas, the answer is
 // COORDINATOR_NOT_AVAILABLE: it is not made with fewer (BR-046).
-//
-// Not honoured: transactions. There is no coordinator of them yet; who asks is
-// told COORDINATOR_NOT_AVAILABLE, and no topic is made for them.
 func (d *Dispatcher) findCoordinator(c *call, req *kmsg.FindCoordinatorRequest) {
 	resp := kmsg.NewPtrFindCoordinatorResponse()
 	if req.Version < 4 {
@@ -84,7 +80,9 @@ func (d *Dispatcher) coordinator(c *call, req *kmsg.FindCoordinatorRequest, key 
 	switch kind := req.CoordinatorType; {
 	case kind == groupCoordinator:
 		return d.leaderOf(c, offsetsTopic, d.deps.Groups.PartitionFor(key))
-	case kind == transactionCoordinator, kind == shareCoordinator && req.Version >= 6:
+	case kind == transactionCoordinator:
+		return d.leaderOf(c, transactionsTopic, d.deps.Transactions.PartitionFor(key))
+	case kind == shareCoordinator && req.Version >= 6:
 		return nowhere, kerr.CoordinatorNotAvailable
 	}
 	return nowhere, kerr.InvalidRequest
@@ -152,15 +150,15 @@ func (h *hints) cannotCreate(d *Dispatcher, topic string, err error) {
 	if quiet {
 		return
 	}
-	setting := "offsets.topic.replication.factor"
-	if strings.HasPrefix(topic, "__transaction") {
-		setting = "transaction.state.log.replication.factor"
+	setting, waiting := "offsets.topic.replication.factor", "consumer groups"
+	if topic == transactionsTopic {
+		setting, waiting = "transaction.state.log.replication.factor", "transactions"
 	}
 	alive := len(d.deps.Metadata.Load().Brokers)
 	if errors.Is(err, kerr.InvalidReplicationFactor) {
-		d.log.Warnf("%s needs %d brokers and %d are alive, so it cannot be created and consumer groups have to wait: start more brokers, or set %s=%d",
-			topic, d.autoSpec(topic).ReplicationFactor, alive, setting, max(alive, 1))
+		d.log.Warnf("%s needs %d brokers and %d are alive, so it cannot be created and %s have to wait: start more brokers, or set %s=%d",
+			topic, d.autoSpec(topic).ReplicationFactor, alive, waiting, setting, max(alive, 1))
 		return
 	}
-	d.log.WithError(err).Warnf("%s cannot be created; consumer groups have to wait", topic)
+	d.log.WithError(err).Warnf("%s cannot be created; %s have to wait", topic, waiting)
 }

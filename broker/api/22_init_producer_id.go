@@ -2,9 +2,12 @@ package api
 
 import (
 	"context"
+	"errors"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"barnabas/broker/txn"
 )
 
 // InitProducerID, key 22, versions 0 to 5.
@@ -15,22 +18,42 @@ import (
 //	5  errors of KIP-890
 //
 // A producer without a transactional id gets a new id with epoch 0, whatever it
-// had before.
-//
-// Not honoured: transactional ids. There is no transaction coordinator yet, so
-// FindCoordinator names none; who asks all the same is
-// told COORDINATOR_NOT_AVAILABLE.
+// had before; one with a transactional id is the coordinator's business.
 func (d *Dispatcher) initProducerID(c *call, req *kmsg.InitProducerIDRequest) {
 	switch {
-	case (req.ProducerID == -1) != (req.ProducerEpoch == -1):
+	case (req.ProducerID == txn.NoProducerID) != (req.ProducerEpoch == txn.NoProducerEpoch):
 		c.answer(initProducerIDFailed(kerr.InvalidRequest))
 	case req.TransactionalID == nil:
 		d.work(c, func(ctx context.Context) { c.answer(d.nextProducerID(ctx)) })
-	case *req.TransactionalID == "":
-		c.answer(initProducerIDFailed(kerr.InvalidRequest))
 	default:
-		c.answer(initProducerIDFailed(kerr.CoordinatorNotAvailable))
+		d.initTransactional(c, req)
 	}
+}
+
+func (d *Dispatcher) initTransactional(c *call, req *kmsg.InitProducerIDRequest) {
+	ask := &txn.InitRequest{ID: *req.TransactionalID, TimeoutMs: req.TransactionTimeoutMillis}
+	if req.ProducerID != txn.NoProducerID {
+		ask.Present = &txn.Producer{ID: req.ProducerID, Epoch: req.ProducerEpoch}
+	}
+	d.deps.Transactions.Init(ask, func(r txn.InitResult) {
+		if r.Err != nil {
+			d.faults("InitProducerID", r.Err)
+			c.answer(initProducerIDFailed(fencedSince(r.Err, req.Version, 4)))
+			return
+		}
+		resp := kmsg.NewPtrInitProducerIDResponse()
+		resp.ProducerID, resp.ProducerEpoch = r.Producer.ID, r.Producer.Epoch
+		c.answer(resp)
+	})
+}
+
+// fencedSince is err as clients of a version know it: before PRODUCER_FENCED
+// there was INVALID_PRODUCER_EPOCH (KIP-588).
+func fencedSince(err error, version, first int16) error {
+	if version < first && errors.Is(err, kerr.ProducerFenced) {
+		return kerr.InvalidProducerEpoch
+	}
+	return err
 }
 
 func (d *Dispatcher) nextProducerID(ctx context.Context) *kmsg.InitProducerIDResponse {
@@ -47,6 +70,6 @@ func (d *Dispatcher) nextProducerID(ctx context.Context) *kmsg.InitProducerIDRes
 func initProducerIDFailed(err error) *kmsg.InitProducerIDResponse {
 	resp := kmsg.NewPtrInitProducerIDResponse()
 	resp.ErrorCode, _ = code(err)
-	resp.ProducerID, resp.ProducerEpoch = -1, -1
+	resp.ProducerID, resp.ProducerEpoch = txn.NoProducerID, txn.NoProducerEpoch
 	return resp
 }

@@ -36,6 +36,13 @@ type Config struct {
 
 	OffsetMetadataMaxBytes int // offset.metadata.max.bytes
 
+	// VerifyTransactions is transaction.partition.verification.enable; a nil function
+	// means that it is off.
+	VerifyTransactions func() bool
+
+	// MarkerTimeout is how long the end of a transaction may take to be replicated.
+	MarkerTimeout time.Duration
+
 	// FeaturesEpoch is the version of ZooKeeper's /feature, which ApiVersions
 	// tells; -1 or a nil function where there is none (KIP-584).
 	FeaturesEpoch func() int64
@@ -64,6 +71,7 @@ type Dependencies struct {
 	BrokerEpoch BrokerEpoch
 
 	Groups        Groups
+	Transactions  Transactions
 	LegacyOffsets LegacyOffsets
 }
 
@@ -84,6 +92,8 @@ type Dispatcher struct {
 	creating *autoCreations
 	ordered  *orderedTopics
 	workers  *workers
+	turns    *produceTurns
+	resumed  sync.WaitGroup // what goes on after a coordinator's word
 	hints    hints
 }
 
@@ -100,6 +110,9 @@ func New(cfg Config, deps Dependencies) *Dispatcher {
 	if cfg.WorkerQueue == 0 {
 		cfg.WorkerQueue = defaultWorkerQueue
 	}
+	if cfg.VerifyTransactions == nil {
+		cfg.VerifyTransactions = func() bool { return false }
+	}
 	return &Dispatcher{
 		cfg:      cfg,
 		deps:     deps,
@@ -109,6 +122,7 @@ func New(cfg Config, deps Dependencies) *Dispatcher {
 		creating: newAutoCreations(),
 		ordered:  newOrderedTopics(),
 		workers:  newWorkers(cfg.Workers, cfg.WorkerQueue),
+		turns:    newProduceTurns(),
 	}
 }
 
@@ -117,6 +131,7 @@ func New(cfg Config, deps Dependencies) *Dispatcher {
 func (d *Dispatcher) Close() {
 	d.workers.close()
 	d.waits.close()
+	d.resumed.Wait()
 }
 
 // FetchSessions is how many fetch sessions there are, and how many partitions
@@ -177,6 +192,11 @@ var handlers = map[int16]handler{
 	21: handle((*Dispatcher).deleteRecords),
 	22: handle((*Dispatcher).initProducerID),
 	23: handle((*Dispatcher).offsetForLeaderEpoch),
+	24: handle((*Dispatcher).addPartitionsToTxn),
+	25: handle((*Dispatcher).addOffsetsToTxn),
+	26: handle((*Dispatcher).endTxn),
+	27: handle((*Dispatcher).writeTxnMarkers),
+	28: handle((*Dispatcher).txnOffsetCommit),
 	32: handle((*Dispatcher).describeConfigs),
 	33: handle((*Dispatcher).alterConfigs),
 	35: handle((*Dispatcher).describeLogDirs),
@@ -189,6 +209,9 @@ var handlers = map[int16]handler{
 	47: handle((*Dispatcher).offsetDelete),
 	56: handle((*Dispatcher).alterPartition),
 	60: handle((*Dispatcher).describeCluster),
+	61: handle((*Dispatcher).describeProducers),
+	65: handle((*Dispatcher).describeTransactions),
+	66: handle((*Dispatcher).listTransactions),
 	67: handle((*Dispatcher).allocateProducerIDs),
 	68: handle((*Dispatcher).consumerGroupHeartbeat),
 	69: handle((*Dispatcher).consumerGroupDescribe),

@@ -10,6 +10,7 @@ import (
 	"barnabas/broker/commitlog"
 	"barnabas/broker/group"
 	"barnabas/broker/partition"
+	"barnabas/broker/txn"
 )
 
 // Replicas is what this package asks of the partitions that live here;
@@ -26,6 +27,7 @@ type Replicas interface {
 	ApplyLeaderAndISR(req partition.LeaderAndISR) (all error, each []partition.PartitionError)
 	StopReplicas(req partition.StopReplicas) (all error, each []partition.PartitionError)
 	Partition(topic string, partition int32) *partition.Partition // nil: not here
+	VerifyTransaction(topic string, partition int32, producerID int64, sequence int32, epoch int16) (*commitlog.VerificationGuard, error)
 	SetAliveBrokers(alive map[int32]partition.BrokerInfo)
 }
 
@@ -79,6 +81,21 @@ type Groups interface {
 	DeleteGroup(name string, reply func(error))
 	DeleteOffsets(name string, partitions []group.TopicPartition, reply func(group.DeleteOffsetsResult))
 	TopicsDeleted(partitions []group.TopicPartition)
+	EndTransaction(partition int32, producerID int64, commit bool)
+}
+
+// Transactions is the coordinator of transactions; *txn.Coordinator is one.
+type Transactions interface {
+	PartitionFor(id string) int32
+	Init(req *txn.InitRequest, reply func(txn.InitResult))
+	AddPartitions(req *txn.PartitionsRequest, reply func(error))
+	End(req *txn.EndRequest, reply func(error))
+	Describe(id string, reply func(txn.Description))
+	List(req *txn.ListRequest, reply func([]txn.Listed, error))
+	// Verify answers for transactions that are coordinated here, Confirm asks the
+	// coordinator wherever it is.
+	Verify(req *txn.PartitionsRequest, reply func([]error))
+	Confirm(req *txn.PartitionsRequest, reply func([]error))
 }
 
 // LegacyOffsets keeps the offsets of clients from before Kafka 0.9 in ZooKeeper.
@@ -88,7 +105,8 @@ type LegacyOffsets interface {
 }
 
 var (
-	_ Replicas = (*partition.Manager)(nil)
-	_ Groups   = (*group.Coordinator)(nil)
-	_ Admin    = (*admin.Admin)(nil)
+	_ Replicas     = (*partition.Manager)(nil)
+	_ Groups       = (*group.Coordinator)(nil)
+	_ Transactions = (*txn.Coordinator)(nil)
+	_ Admin        = (*admin.Admin)(nil)
 )

@@ -7,6 +7,7 @@ import (
 
 	"barnabas/admin"
 	"barnabas/broker/record"
+	"barnabas/broker/txn"
 )
 
 // entries is what can be said of a partition's records without opening them.
@@ -15,6 +16,7 @@ type entries struct {
 	magic         int8
 	codec         record.Codec // of the first, if it is a batch
 	transactional bool         // any batch claims to be
+	producer      txn.Producer // of the last batch that does
 }
 
 const (
@@ -66,6 +68,7 @@ func (e *entries) add(magic int8, entry []byte) {
 	}
 	if isBatch && record.Batch(entry).IsTransactional() {
 		e.transactional = true
+		e.producer = txn.Producer{ID: record.Batch(entry).ProducerID(), Epoch: record.Batch(entry).ProducerEpoch()}
 	}
 }
 

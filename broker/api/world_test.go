@@ -141,7 +141,7 @@ func newWorld(t *testing.T, broker int32, cluster recordedCluster) *world {
 		AutoCreateTopics: true, DeleteTopics: true, OffsetMetadataMaxBytes: 4096, FetchSessionSlots: 1000, FeaturesEpoch: func() int64 { return 0 }, Log: quiet(),
 	}, Dependencies{
 		Replicas: w.replicas, Metadata: w.cache, Admin: w.admin, Controller: w.controller, ProducerIDs: w.ids, BrokerEpoch: w.epoch,
-		Groups: newGroups(t, w.cache), LegacyOffsets: &playedLegacy{},
+		Groups: newGroups(t, w.cache), Transactions: newTransactions(t, w.cache, w.ids, func() *Dispatcher { return w.d }), LegacyOffsets: &playedLegacy{},
 	})
 	t.Cleanup(func() {
 		w.d.Close()

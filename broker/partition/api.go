@@ -164,7 +164,10 @@ type ProduceRequest struct {
 	TransactionalID *string
 	Version         int16
 	Origin          commitlog.Origin
-	Partitions      []ProducePartition
+	// RequireVerification refuses the first write of a transaction to a partition
+	// without the guard of VerifyTransaction (KIP-890).
+	RequireVerification bool
+	Partitions          []ProducePartition
 }
 
 // ProducePartition holds the records for one partition. Offsets and leader

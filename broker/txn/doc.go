@@ -1,0 +1,43 @@
+// Package txn is the transaction coordinator (KIP-98, KIP-360, KIP-664, the first
+// part of KIP-890), as Kafka's ZooKeeper mode has it.
+//
+// A transactional id belongs to one partition of __transaction_state, by its
+// hash, and the leader of that partition is its coordinator. Core is everything
+// that is known of the ids of one such partition: a state machine without I/O.
+// Requests, the outcome of appends and of markers, and the time go in; answers,
+// records to append, markers to write and remarks for the log come out.
+// Coordinator is the shell around the cores of all the partitions that this
+// broker leads.
+//
+// A transaction:
+//
+//  1. InitProducerID: the id gets a producer id and an epoch; whoever had them
+//     before is fenced, a transaction that it left open is aborted
+//  2. AddPartitionsToTxn, AddOffsetsToTxn: partitions are written down before
+//     anything is written to them; leaders ask whether that was done (Verify)
+//  3. EndTxn: PrepareCommit or PrepareAbort is written. That is the decision; the
+//     client is answered when it is committed in the log
+//  4. markers go to the leaders of all the partitions, again and again until each
+//     has its own; then CompleteCommit or CompleteAbort is written
+//
+// Invariants:
+//
+//   - a state counts, and is answered, when it is committed in the log (high
+//     watermark); until then the next change has to wait (CONCURRENT_TRANSACTIONS)
+//   - no marker leaves before the decision is committed; one found in the log by a
+//     new coordinator is written once more first, since the log's end may be lost
+//     with this broker, and then half of the partitions would have been told what
+//     nobody remembers
+//   - partitions of a transaction are in the log before AddPartitionsToTxn is
+//     answered, and leave it with the last marker
+//   - a core whose broker has given up the partition appends nothing more, and its
+//     markers are refused by partitions that have seen its successor's (the
+//     coordinator epoch is the leader epoch of the partition)
+//   - every request is answered exactly once
+//
+// Goroutines: one for each partition that is led, started by Coordinator.Lead; one
+// that looks for timed out transactions and expired ids; one for each request of
+// markers or verifications on its way to another broker, at most one of each kind
+// per broker; one for each producer id that is waited for. Close ends all and
+// waits.
+package txn

@@ -1,0 +1,95 @@
+package txn
+
+import (
+	"fmt"
+
+	"barnabas/broker/record"
+)
+
+// Loader gathers what the batches of a partition of __transaction_state say, from
+// the first to the last, for a Core to begin with.
+type Loader struct {
+	limits record.Limits
+	ids    map[string]status
+
+	// Bad counts records that could not be read and are left out; First says of
+	// the first of them why.
+	Bad   int
+	First error
+	// Records counts all.
+	Records int
+}
+
+// NewLoader returns a Loader that has seen nothing.
+func NewLoader(l record.Limits) *Loader { return &Loader{limits: l, ids: map[string]status{}} }
+
+// Add reads the next batch. A record that cannot be read is counted and left out:
+// the other ids must not suffer.
+func (l *Loader) Add(b record.Batch) {
+	if b.IsControl() {
+		return
+	}
+	for r, err := range b.Records(l.limits) {
+		if err != nil {
+			l.bad(b.BaseOffset(), err)
+			return
+		}
+		l.Records++
+		if err := l.record(&r); err != nil {
+			l.bad(r.Offset, err)
+		}
+	}
+}
+
+func (l *Loader) record(r *record.Record) error {
+	id, err := readKey(r.Key)
+	if err != nil {
+		return err
+	}
+	if r.Value == nil {
+		delete(l.ids, id)
+		return nil
+	}
+	s, err := readValue(r.Value)
+	if err != nil {
+		return err
+	}
+	l.ids[id] = s
+	return nil
+}
+
+func (l *Loader) bad(offset int64, err error) {
+	if l.Bad++; l.First == nil {
+		l.First = fmt.Errorf("offset %d: %w", offset, err)
+	}
+}
+
+// Loaded takes over what a Loader gathered. The Core must be new, and the Loader
+// is not used again. Decisions that are found are carried out.
+func (c *Core) Loaded(nowMs int64, l *Loader) {
+	//purecore:anyorder each id for itself
+	for id, s := range l.ids {
+		c.ids[id] = &transaction{id: id, now: s}
+	}
+	for _, t := range c.matching(func(t *transaction) bool { return t.now.state.decided() }) {
+		c.resume(nowMs, t)
+	}
+	if l.Bad > 0 {
+		c.remark("%d records of the transaction topic cannot be read and are left out; the first at %v", l.Bad, l.First)
+	}
+}
+
+// resume carries out a decision that was found in the log. The end of a new
+// leader's log may not be on the other replicas: the decision is written once
+// more, and when that is committed it cannot be lost any more.
+func (c *Core) resume(nowMs int64, t *transaction) {
+	c.write(t, t.now, func(nowMs int64, err error) {
+		switch {
+		case c.gone:
+		case err == nil:
+			c.mark(nowMs, t)
+		default:
+			c.later(nowMs, func(nowMs int64) { c.resume(nowMs, t) })
+		}
+	})
+}

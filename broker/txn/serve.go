@@ -1,0 +1,96 @@
+package txn
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+)
+
+// Init: see Core.Init.
+func (c *Coordinator) Init(req *InitRequest, reply func(InitResult)) {
+	refuse := func(err error) {
+		reply(InitResult{Err: err, Producer: Producer{NoProducerID, NoProducerEpoch}})
+	}
+	switch {
+	case req.ID == "":
+		refuse(kerr.InvalidRequest)
+	case req.TimeoutMs <= 0 || req.TimeoutMs > c.cfg.Core.MaxTimeoutMs:
+		refuse(kerr.InvalidTransactionTimeout)
+	default:
+		c.do(req.ID, func(core *Core, nowMs int64) { core.Init(nowMs, req, reply) }, refuse)
+	}
+}
+
+// AddPartitions: see Core.AddPartitions.
+func (c *Coordinator) AddPartitions(req *PartitionsRequest, reply func(error)) {
+	if req.ID == "" {
+		reply(kerr.InvalidRequest)
+		return
+	}
+	c.do(req.ID, func(core *Core, nowMs int64) { core.AddPartitions(nowMs, req, reply) }, reply)
+}
+
+// Verify: see Core.Verify.
+func (c *Coordinator) Verify(req *PartitionsRequest, reply func([]error)) {
+	refuse := func(err error) { reply(slices.Repeat([]error{err}, len(req.Partitions))) }
+	if req.ID == "" {
+		refuse(kerr.InvalidRequest)
+		return
+	}
+	c.do(req.ID, func(core *Core, _ int64) { core.Verify(req, reply) }, refuse)
+}
+
+// End: see Core.End.
+func (c *Coordinator) End(req *EndRequest, reply func(error)) {
+	if req.ID == "" {
+		reply(kerr.InvalidRequest)
+		return
+	}
+	c.do(req.ID, func(core *Core, nowMs int64) { core.End(nowMs, req, reply) }, reply)
+}
+
+// Describe: see Core.Describe.
+func (c *Coordinator) Describe(id string, reply func(Description)) {
+	refuse := func(err error) { reply(Description{Err: err, ID: id}) }
+	if id == "" {
+		refuse(kerr.InvalidRequest)
+		return
+	}
+	c.do(id, func(core *Core, _ int64) {
+		d := core.Describe(id)
+		core.answer(func() { reply(d) })
+	}, refuse)
+}
+
+// List answers with the ids coordinated here that pass the filters, sorted, or
+// with COORDINATOR_LOAD_IN_PROGRESS when they would not be all.
+func (c *Coordinator) List(req *ListRequest, reply func([]Listed, error)) {
+	shards, loading := c.all()
+	if loading {
+		reply(nil, kerr.CoordinatorLoadInProgress)
+		return
+	}
+	if len(shards) == 0 {
+		reply(nil, nil)
+		return
+	}
+	var mu sync.Mutex
+	var all []Listed
+	left := len(shards)
+	gather := func(list []Listed) {
+		mu.Lock()
+		all = append(all, list...)
+		left--
+		last := left == 0
+		mu.Unlock()
+		if last {
+			slices.SortFunc(all, func(a, b Listed) int { return strings.Compare(a.ID, b.ID) })
+			reply(all, nil)
+		}
+	}
+	for _, s := range shards {
+		s.submit(event{run: func(core *Core, nowMs int64) { gather(core.List(nowMs, req)) }, refuse: func(error) { gather(nil) }})
+	}
+}
