@@ -32,16 +32,18 @@ var mayImport = map[string][]string{
 	"broker/commitlog": {"broker/record", "broker/vfs"},
 	"broker/partition": {"broker/record", "broker/commitlog", "broker/purgatory", "broker/vfs"},
 	"broker/group":     {"broker/record", "broker/commitlog", "broker/purgatory"},
+	"broker/txn":       {"broker/record", "broker/commitlog", "broker/purgatory"},
 	"broker/fetcher":   {"broker/wire", "broker/record", "broker/peer", "broker/partition", "broker/commitlog", "broker/vfs"},
-	"broker/api":       {"broker/wire", "broker/group", "broker/record", "broker/metadata", "broker/partition", "broker/commitlog", "broker/vfs", "admin"},
+	"broker/api":       {"broker/wire", "broker/group", "broker/txn", "broker/record", "broker/metadata", "broker/partition", "broker/commitlog", "broker/vfs", "admin"},
 	"broker":           {"broker/...", "zkstate", "config", "admin"},
 
 	"controller": {"zkstate", "config", "admin", "broker/wire", "broker/peer"},
 
-	"tools":         {"broker/wire", "broker/record", "zkstate", "config", "admin", "admin/plan", "tools/..."},
-	"tools/options": {},
-	"tools/dumplog": {"broker/vfs", "broker/record", "broker/commitlog", "tools/options"},
-	"tools/zkshell": {"tools/options", "zkstate/embedded/client", "zkstate/embedded/proto"}, // a shell needs what the common library leaves out
+	"tools":             {"broker/wire", "broker/record", "zkstate", "config", "admin", "admin/plan", "tools/..."},
+	"tools/options":     {},
+	"tools/subcommands": {},
+	"tools/dumplog":     {"broker/vfs", "broker/record", "broker/commitlog", "tools/options"},
+	"tools/zkshell":     {"tools/options", "zkstate/embedded/client", "zkstate/embedded/proto"}, // a shell needs what the common library leaves out
 
 	"integration/...": {"..."},
 	".":               {"..."},

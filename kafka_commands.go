@@ -27,6 +27,9 @@ func kafkaCommands() []*cli.Command {
 		{"kafka-reassign-partitions", "plan and carry out moves of replicas between brokers", tools.ReassignPartitions},
 		{"kafka-leader-election", "elect preferred leaders, or unclean ones", tools.LeaderElection},
 		{"kafka-preferred-replica-election", "elect preferred leaders (deprecated)", tools.PreferredReplicaElection},
+		{"kafka-delete-records", "delete records below an offset", tools.DeleteRecords},
+		{"kafka-log-dirs", "print what is in the log directories of brokers", tools.LogDirs},
+		{"kafka-cluster", "print the id of the cluster", tools.Cluster},
 		{"kafka-get-offsets", "print offsets of partitions", tools.GetOffsets},
 		{"kafka-broker-api-versions", "print which APIs each broker serves", tools.BrokerAPIVersions},
 		{"kafka-dump-log", "print what segment files hold", func(args []string, _ io.Reader, stdout, stderr io.Writer) int {

@@ -131,3 +131,8 @@ func fromBroker(err error) bool {
 	var answer *answerError
 	return errors.As(err, &answer)
 }
+
+// terse is an error that the originals print without a word before it.
+type terse struct{ text string }
+
+func (e *terse) Error() string { return e.text }

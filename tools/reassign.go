@@ -47,11 +47,6 @@ var reassignActions = []struct {
 	{"list", nil, nil},
 }
 
-// terse is an error that the originals print without a word before it.
-type terse struct{ text string }
-
-func (e *terse) Error() string { return e.text }
-
 // errUnfinished makes the exit code 1 where BARNABAS_STRICT asks for it, and prints nothing.
 var errUnfinished = errors.New("not all that was asked for is so")
 
