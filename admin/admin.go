@@ -76,7 +76,7 @@ func (a *Admin) Brokers(ctx context.Context) ([]BrokerRack, error) {
 		}
 		b, err := zkstate.DecodeBroker(ids[i], r.Data)
 		if err != nil {
-			return nil, fmt.Errorf("broker %d: %w", ids[i], err)
+			continue // what is no registration is no broker: the controller, which ignores it too, says so
 		}
 		brokers = append(brokers, BrokerRack{ID: b.ID, Rack: b.Rack})
 	}

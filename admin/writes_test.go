@@ -39,6 +39,7 @@ var behaviours = []struct {
 	{"QuotasAreWrittenAsKafkaWritesThemAndRemovedWhenEmpty", quotasAreWritten},
 	{"BadQuotasAreRefused", badQuotasAreRefused},
 	{"CredentialsAreSetDescribedAndDeleted", credentialsAreSetDescribedAndDeleted},
+	{"AnUnreadableRegistrationIsNoBroker", anUnreadableRegistrationIsNoBroker},
 	{"ATopicWithoutALeftoverConfigurationAndOneWithIt", aLeftoverConfigurationIsReplaced},
 }
 
@@ -75,6 +76,20 @@ func aTopicIsWrittenAsKafkaWritesIt(t *testing.T, a *Admin, zk *zkstate.Client) 
 	require.NoError(t, a.IncrementalAlterConfigs(context.Background(), []IncrementalSpec{{Resource: Resource{ResourceTopic, "clicks"},
 		Ops: []ConfigOp{{"retention.ms", OpSet, ptr("7200000")}}}}, false)[0].Err)
 	assert.Equal(t, `{"version":2,"entity_path":"topics/clicks"}`, data(t, zk, "/config/changes/config_change_0000000000"))
+}
+
+// BR-044: one node of junk must not keep everybody from creating topics.
+func anUnreadableRegistrationIsNoBroker(t *testing.T, a *Admin, zk *zkstate.Client) {
+	before, err := a.Brokers(context.Background())
+	require.NoError(t, err)
+	for i, junk := range []string{"", "{", "null", "42"} {
+		_, err := zk.One(context.Background(), zkstate.Create(zkstate.BrokerIDPath(int32(50+i)), []byte(junk)))
+		require.NoError(t, err)
+	}
+	after, err := a.Brokers(context.Background())
+	require.NoError(t, err)
+	assert.Equal(t, before, after)
+	assert.NoError(t, one(a.CreateTopics(context.Background(), []TopicSpec{{Name: "beside-junk", Partitions: 3, ReplicationFactor: 1}}, false)))
 }
 
 func ofManyWhoCreateOneTopicExactlyOneSucceeds(t *testing.T, a *Admin, zk *zkstate.Client) {
