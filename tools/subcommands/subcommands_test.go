@@ -1,0 +1,85 @@
+package subcommands
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var tool = Command{Name: "tool", Doc: "A tool.", Commands: []Command{
+	{Name: "run", Doc: "Run it.", OneOf: [][]string{{"size", "file"}}, Arguments: []Argument{
+		{Name: "topic", Short: "t", Value: "TOPIC", Required: true, Doc: "the topic"},
+		{Name: "throughput", Value: "N", Default: "-1", Doc: "how many a second"},
+		{Name: "props", Value: "KEY=VALUE", Many: true, Doc: "settings"},
+		{Name: "print", Doc: "print more"},
+		{Name: "size", Value: "SIZE", Doc: "a size"}, {Name: "file", Value: "FILE", Doc: "a file"},
+	}},
+	{Name: "stop", Doc: "Stop it."},
+}}
+
+func TestArgumentsAreRead(t *testing.T) {
+	call, err := tool.Parse([]string{"run", "-t", "x", "--props", "a=b", "c=d", "--thr", "-1", "--print", "--size=5"})
+	require.NoError(t, err)
+	assert.Equal(t, "run", call.Command)
+	assert.Equal(t, "x", call.Value("topic"))
+	assert.Equal(t, []string{"a=b", "c=d"}, call.Values("props"))
+	assert.Equal(t, "-1", call.Value("throughput"))
+	assert.True(t, call.Has("print"))
+	assert.Equal(t, "5", call.Value("size"))
+	assert.False(t, call.Has("file"))
+}
+
+func TestWrongCallsComeWithTheUsage(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{nil, "too few arguments"},
+		{[]string{"walk"}, "invalid choice: 'walk' (choose from 'run', 'stop')"},
+		{[]string{"run", "--size", "1"}, "argument --topic is required"},
+		{[]string{"run", "--topic", "x"}, "one of the arguments --size --file is required"},
+		{[]string{"run", "--topic", "x", "--size", "1", "--file", "f"}, "not allowed together: --size --file"},
+		{[]string{"run", "--t", "x"}, "ambiguous option: --t could match --topic, --throughput"},
+		{[]string{"run", "--nosuch"}, "unrecognized arguments: '--nosuch'"},
+		{[]string{"run", "stray"}, "unrecognized arguments: 'stray'"},
+		{[]string{"run", "--topic"}, "argument --topic: expected one argument"},
+		{[]string{"run", "--props", "--print"}, "argument --props: expected at least one argument"},
+		{[]string{"run", "--print=1"}, "argument --print: ignored implicit argument '1'"},
+	} {
+		_, err := tool.Parse(c.args)
+		require.EqualError(t, err, c.want)
+		var out, errs bytes.Buffer
+		assert.Equal(t, 1, Report(err, &out, &errs))
+		assert.Contains(t, errs.String(), "usage: tool")
+		assert.Contains(t, errs.String(), "tool: error: "+c.want+"\n")
+		assert.Empty(t, out.String())
+	}
+}
+
+func TestHelpGoesToStandardOutput(t *testing.T) {
+	for _, args := range [][]string{{"--help"}, {"-h"}} {
+		_, err := tool.Parse(args)
+		var out, errs bytes.Buffer
+		assert.Equal(t, 1, Report(err, &out, &errs))
+		assert.Equal(t, `usage: tool [-h] {run,stop} ...
+
+A tool.
+
+positional arguments:
+  {run,stop}
+  run                    Run it.
+  stop                   Stop it.
+
+optional arguments:
+  -h, --help             show this help message and exit
+`, out.String())
+		assert.Empty(t, errs.String())
+	}
+	_, err := tool.Parse([]string{"run", "--help"})
+	var out, errs bytes.Buffer
+	Report(err, &out, &errs)
+	assert.Contains(t, out.String(), "  --topic TOPIC, -t TOPIC\n                         the topic\n")
+	assert.Contains(t, out.String(), "  --throughput N         how many a second (default: -1)\n")
+}
