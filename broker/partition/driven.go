@@ -39,6 +39,13 @@ func (d Driven) ReviewISRs() {
 // OfflineFailedDirs takes the replicas of failed directories offline.
 func (d Driven) OfflineFailedDirs() { d.offlineFailedDirs() }
 
+// Flushes is how many partitions wait for a flush.
+func (d Driven) Flushes() int {
+	d.flusher.mu.Lock()
+	defer d.flusher.mu.Unlock()
+	return len(d.flusher.queue)
+}
+
 // Flush does the first of the flushes that commits wait for; false when there was none.
 func (d Driven) Flush() bool {
 	d.flusher.mu.Lock()

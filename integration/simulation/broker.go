@@ -1,47 +1,117 @@
 package simulation
 
 import (
-	"errors"
+	"fmt"
+	"io"
 	"slices"
 	"time"
 
+	"github.com/sirupsen/logrus"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"barnabas/broker/commitlog"
+	"barnabas/broker/partition"
 	"barnabas/controller"
-	"barnabas/zkstate"
 )
 
-// broker is a model of a broker's side of the control plane: the epochs that it holds, the replicas that it hosts, the
-// metadata that it was told, and as leader its wishes for the ISR. It keeps no records: a follower is in sync when it
-// follows the leader in its epoch and can be reached.
+// broker is one incarnation of a broker: the partitions, logs and fetchers of the product over the node's disk, and
+// models of what lies between them and the wire.
 type broker struct {
-	n               *node
-	epoch           int64 // 0 until registered
-	told            int64 // the newest broker epoch heard of
-	controllerEpoch int32
-	hosted          map[controller.TopicPartition]*hosted
-	metadata        map[controller.TopicPartition]kmsg.UpdateMetadataRequestTopicPartition
-	controllerID    int32
+	n     *node
+	epoch int64 // 0 until registered
+	told  int64 // the newest broker epoch heard of
+	// controllerEpoch is the newest that an update of the metadata had, obeyed that of an order that was carried out.
+	controllerEpoch, obeyed int32
+	metadata                map[controller.TopicPartition]kmsg.UpdateMetadataRequestTopicPartition
+	names                   map[commitlog.TopicID]string
+	controllerID            int32
 	// lastTaken is, by node, the place of the last request taken of it.
 	lastTaken map[int32]int
+
+	logs     *commitlog.Driven
+	replicas partition.Driven
+	follows  map[int32]*following // by leader
+	isr      *isrChanges
+	flushing bool
+	failed   bool // a directory failed; the process ends
 }
 
-// hosted is one replica as this broker knows it.
-type hosted struct {
-	topicID                      controller.TopicID
-	leader, leaderEpoch, zkEpoch int32
-	isr, replicas                []int32
-	recovery                     int8
-	// wish is the ISR that was asked for and not answered; it is asked for until it is.
-	wish   []int32
-	asking bool
-	seen   map[int32]time.Duration // when each follower last followed
-}
+const (
+	tickEvery = 150 * time.Millisecond
+	lagMax    = 600 * time.Millisecond
+	dataDir   = "/data"
+	farAway   = 10000 * time.Hour // of the real clock: the simulation has deadlines of its own
+)
 
 func newBroker(n *node) *broker {
-	return &broker{n: n, hosted: map[controller.TopicPartition]*hosted{}, controllerID: -1, lastTaken: map[int32]int{},
-		metadata: map[controller.TopicPartition]kmsg.UpdateMetadataRequestTopicPartition{}}
+	b := &broker{n: n, controllerID: -1, lastTaken: map[int32]int{}, metadata: map[controller.TopicPartition]kmsg.UpdateMetadataRequestTopicPartition{},
+		names: map[commitlog.TopicID]string{}, follows: map[int32]*following{}}
+	b.isr = &isrChanges{b: b, waiting: map[commitlog.TopicPartition]isrItem{}}
+	s := n.s
+	logs, err := commitlog.OpenDriven(commitlog.ManagerConfig{
+		Dirs: []string{dataDir}, FS: n.disk, Default: s.logConfig, TopicConfig: func(string) commitlog.Config { return s.logConfig },
+		CheckpointInterval: 10 * time.Second, Now: n.clock, Log: s.logger(n), OnDirFailure: b.dirFailed,
+	}, s.wallClock())
+	if err != nil {
+		s.check(false, "I17: node %d does not recover: %v", n.id, err)
+		return b
+	}
+	b.logs = logs
+	policy := s.flush
+	if s.planted("no flush of a thin ISR", "no flush before commit") {
+		policy = partition.FlushAsKafka
+	}
+	b.replicas = partition.NewDriven(partition.Config{
+		BrokerID: n.id, ReplicaLagTimeMax: lagMax, InterBrokerV2: true, Flush: policy, FS: n.disk, Log: s.logger(n), Now: s.wallClock, OnRoles: b.roles,
+	}, logs.Manager, b.isr, (*followings)(b))
+	return b
+}
+
+// die ends the incarnation. The logs are dropped as a crash drops them.
+func (b *broker) die() {
+	if b.replicas.Manager != nil {
+		b.replicas.Close()
+	}
+}
+
+// logger writes into the trace, if there is one.
+func (s *Sim) logger(n *node) *logrus.Entry {
+	l := logrus.New()
+	l.SetOutput(io.Discard)
+	l.SetLevel(logrus.PanicLevel)
+	if s.w.trace != nil {
+		l.SetLevel(logrus.InfoLevel)
+		l.SetFormatter(lines{s, n})
+		l.SetOutput(s.w.trace)
+	}
+	return logrus.NewEntry(l)
+}
+
+type lines struct {
+	s *Sim
+	n *node
+}
+
+func (l lines) Format(e *logrus.Entry) ([]byte, error) {
+	return fmt.Appendf(nil, "%9.3fs  node %d: [%v] %s %v\n", l.s.w.now.Seconds(), l.n.id, e.Data["partition"], e.Message, e.Data["error"]), nil
+}
+
+// dirFailed is called inside of whatever met the error; a broker with one directory ends its process.
+func (b *broker) dirFailed(dir string, err error) {
+	if b.failed {
+		return
+	}
+	b.failed = true
+	b.n.s.w.tell("node %d: directory %s failed", b.n.id, dir)
+	if b.replicas.Manager != nil {
+		b.replicas.LogDirFailed(dir)
+	}
+	b.n.later(0, func() {
+		b.replicas.OfflineFailedDirs()
+		b.n.crash(processEnds)
+		b.n.s.w.in(b.n.s.w.between(100*time.Millisecond, 2*time.Second), b.n.startAgain)
+	})
 }
 
 // newEpoch takes up a newer broker epoch, from its own registration or from an order that came before the broker knew
@@ -53,26 +123,19 @@ func (b *broker) newEpoch(epoch int64) {
 	}
 }
 
-// stale says why a control request is refused as a whole, or 0.
-func (b *broker) stale(controllerEpoch int32, brokerEpoch int64) int16 {
-	switch {
-	case controllerEpoch < b.controllerEpoch && !b.n.s.sabotage.ignoreControllerEpoch:
-		return kerr.StaleControllerEpoch.Code
-	case brokerEpoch < b.told && !b.n.s.sabotage.ignoreBrokerEpoch:
-		return kerr.StaleBrokerEpoch.Code
-	}
-	b.n.s.check(controllerEpoch >= b.controllerEpoch, "H25: broker %d obeys controller epoch %d after %d", b.n.id, controllerEpoch, b.controllerEpoch)
-	b.n.s.check(brokerEpoch >= b.epoch, "H26: broker %d of epoch %d obeys an order for epoch %d", b.n.id, b.epoch, brokerEpoch)
-	b.controllerEpoch = controllerEpoch
-	b.newEpoch(brokerEpoch)
-	return 0
+// registered takes up the epoch of its own registration.
+func (b *broker) registered(epoch int64) {
+	b.epoch = epoch
+	b.newEpoch(epoch)
+	b.replicas.SetBrokerEpoch(epoch)
 }
 
 // take handles a control request; nil means that the broker does not listen yet.
 func (b *broker) take(req kmsg.Request) kmsg.Response {
-	if b.epoch == 0 {
+	if b.epoch == 0 || b.logs == nil {
 		return nil
 	}
+	defer b.afterwards()
 	switch req := req.(type) {
 	case *kmsg.LeaderAndISRRequest:
 		return b.leaderAndISR(req)
@@ -84,73 +147,117 @@ func (b *broker) take(req kmsg.Request) kmsg.Response {
 	return nil
 }
 
+// obeys judges an order that was carried out.
+func (b *broker) obeys(controllerEpoch int32, brokerEpoch int64) {
+	s := b.n.s
+	s.check(controllerEpoch >= b.obeyed, "H25: broker %d obeys controller epoch %d after %d", b.n.id, controllerEpoch, b.obeyed)
+	s.check(brokerEpoch >= b.epoch, "H26: broker %d of epoch %d obeys an order for epoch %d", b.n.id, b.epoch, brokerEpoch)
+	b.obeyed = max(b.obeyed, controllerEpoch)
+	b.newEpoch(brokerEpoch)
+}
+
 func (b *broker) leaderAndISR(req *kmsg.LeaderAndISRRequest) kmsg.Response {
-	resp := req.ResponseKind().(*kmsg.LeaderAndISRResponse)
-	if resp.ErrorCode = b.stale(req.ControllerEpoch, req.BrokerEpoch); resp.ErrorCode != 0 {
-		return resp
+	order := partition.LeaderAndISR{ControllerID: req.ControllerID, ControllerEpoch: req.ControllerEpoch, BrokerEpoch: req.BrokerEpoch,
+		Type: req.Type, Version: req.Version, LiveLeaders: map[int32]partition.Endpoint{}}
+	b.n.s.plants.order(b, &order.ControllerEpoch, &order.BrokerEpoch)
+	for _, l := range req.LiveLeaders {
+		order.LiveLeaders[l.BrokerID] = partition.Endpoint{ID: l.BrokerID, Host: l.Host, Port: l.Port}
 	}
-	for _, t := range req.TopicStates {
-		out := kmsg.LeaderAndISRResponseTopic{TopicID: t.TopicID}
-		for _, p := range t.PartitionStates {
-			code := b.becomeReplica(controller.TopicPartition{Topic: t.Topic, Partition: p.Partition}, t.TopicID, p)
-			part := kmsg.LeaderAndISRResponseTopicPartition{Topic: t.Topic, Partition: p.Partition, ErrorCode: code}
-			out.Partitions = append(out.Partitions, part)
-			resp.Partitions = append(resp.Partitions, part)
+	add := func(topic string, id controller.TopicID, p *kmsg.LeaderAndISRRequestTopicPartition) {
+		order.Partitions = append(order.Partitions, partition.LeaderAndISRPartition{
+			Topic: topic, TopicID: commitlog.TopicID(id), Partition: p.Partition, ControllerEpoch: p.ControllerEpoch, Leader: p.Leader, LeaderEpoch: p.LeaderEpoch,
+			ISR: p.ISR, PartitionEpoch: p.ZKVersion, Replicas: p.Replicas, Adding: p.AddingReplicas, Removing: p.RemovingReplicas, IsNew: p.IsNew,
+			LeaderRecovery: p.LeaderRecoveryState,
+		})
+	}
+	for i := range req.PartitionStates {
+		add(req.PartitionStates[i].Topic, controller.TopicID{}, &req.PartitionStates[i])
+	}
+	for i := range req.TopicStates {
+		t := &req.TopicStates[i]
+		b.names[commitlog.TopicID(t.TopicID)] = t.Topic
+		for j := range t.PartitionStates {
+			add(t.Topic, t.TopicID, &t.PartitionStates[j])
 		}
-		resp.Topics = append(resp.Topics, out)
+	}
+	b.n.s.plants.roles(&order)
+	resp := req.ResponseKind().(*kmsg.LeaderAndISRResponse)
+	all, each := b.replicas.ApplyLeaderAndISR(order)
+	if resp.ErrorCode = codeOf(all); all == nil {
+		b.obeys(req.ControllerEpoch, req.BrokerEpoch)
+	} else {
+		each = nil
+	}
+	at := map[commitlog.TopicID]int{}
+	for i, e := range each {
+		part := kmsg.LeaderAndISRResponseTopicPartition{Topic: e.TP.Topic, Partition: e.TP.Partition, ErrorCode: codeOf(e.Err)}
+		resp.Partitions = append(resp.Partitions, part)
+		id := commitlog.TopicID(order.Partitions[i].TopicID)
+		if _, known := at[id]; !known {
+			at[id] = len(resp.Topics)
+			resp.Topics = append(resp.Topics, kmsg.LeaderAndISRResponseTopic{TopicID: id})
+		}
+		resp.Topics[at[id]].Partitions = append(resp.Topics[at[id]].Partitions, part)
 	}
 	return resp
 }
 
-func (b *broker) becomeReplica(tp controller.TopicPartition, id controller.TopicID, p kmsg.LeaderAndISRRequestTopicPartition) int16 {
-	now := b.hosted[tp]
-	if now != nil && id != (controller.TopicID{}) && now.topicID != id {
-		now = nil // another topic of this name: the old log is set aside
-	}
-	switch {
-	case !slices.Contains(p.Replicas, b.n.id):
-		return kerr.UnknownTopicOrPartition.Code
-	case now != nil && p.LeaderEpoch < now.leaderEpoch:
-		return kerr.StaleControllerEpoch.Code
-	case now != nil && p.LeaderEpoch == now.leaderEpoch:
+func codeOf(err error) int16 {
+	if err == nil {
 		return 0
 	}
-	b.hosted[tp] = &hosted{topicID: id, leader: p.Leader, leaderEpoch: p.LeaderEpoch, zkEpoch: p.ZKVersion, isr: p.ISR, replicas: p.Replicas,
-		recovery: p.LeaderRecoveryState, seen: map[int32]time.Duration{}}
-	b.n.disk[tp] = id
-	if p.Leader == b.n.id {
-		b.n.s.ledBy(tp, id, p.LeaderEpoch, b.n.id)
+	for e := err; e != nil; {
+		if k, ok := e.(*kerr.Error); ok {
+			return k.Code
+		}
+		switch u := e.(type) {
+		case interface{ Unwrap() error }:
+			e = u.Unwrap()
+		case interface{ Unwrap() []error }:
+			for _, inner := range u.Unwrap() {
+				if code := codeOf(inner); code != kerr.UnknownServerError.Code {
+					return code
+				}
+			}
+			return kerr.UnknownServerError.Code
+		default:
+			return kerr.UnknownServerError.Code
+		}
 	}
-	return 0
+	return kerr.UnknownServerError.Code
 }
 
 func (b *broker) stopReplica(req *kmsg.StopReplicaRequest) kmsg.Response {
-	resp := req.ResponseKind().(*kmsg.StopReplicaResponse)
-	if resp.ErrorCode = b.stale(req.ControllerEpoch, req.BrokerEpoch); resp.ErrorCode != 0 {
-		return resp
-	}
-	stop := func(tp controller.TopicPartition, epoch int32, deleteIt bool) {
-		part := kmsg.StopReplicaResponsePartition{Topic: tp.Topic, Partition: tp.Partition}
-		now := b.hosted[tp]
-		if now != nil && epoch >= 0 && epoch < now.leaderEpoch && !b.n.s.sabotage.ignoreStopEpoch {
-			part.ErrorCode = kerr.FencedLeaderEpoch.Code
-		} else {
-			if deleteIt {
-				b.n.s.deletes(b.n, tp, now)
-				delete(b.n.disk, tp)
-			}
-			delete(b.hosted, tp)
-		}
-		resp.Partitions = append(resp.Partitions, part)
-	}
+	order := partition.StopReplicas{ControllerID: req.ControllerID, ControllerEpoch: req.ControllerEpoch, BrokerEpoch: req.BrokerEpoch, Version: req.Version}
+	b.n.s.plants.order(b, &order.ControllerEpoch, &order.BrokerEpoch)
 	for _, t := range req.Topics {
 		for _, p := range t.PartitionStates {
-			stop(controller.TopicPartition{Topic: t.Topic, Partition: p.Partition}, p.LeaderEpoch, p.Delete)
+			order.Partitions = append(order.Partitions, partition.StopReplica{Topic: t.Topic, Partition: p.Partition, LeaderEpoch: p.LeaderEpoch, Delete: p.Delete})
 		}
 		if req.Version < 3 {
 			for _, p := range t.Partitions {
-				stop(controller.TopicPartition{Topic: t.Topic, Partition: p}, -1, req.DeletePartitions)
+				order.Partitions = append(order.Partitions, partition.StopReplica{Topic: t.Topic, Partition: p, LeaderEpoch: partition.EpochNotGiven, Delete: req.DeletePartitions})
 			}
+		}
+	}
+	b.n.s.plants.stops(&order)
+	ids := make([]*commitlog.TopicID, len(order.Partitions))
+	for i, p := range order.Partitions {
+		if log := b.logs.Get(commitlog.TopicPartition{Topic: p.Topic, Partition: p.Partition}); log != nil {
+			id := log.TopicID()
+			ids[i] = &id
+		}
+	}
+	resp := req.ResponseKind().(*kmsg.StopReplicaResponse)
+	all, each := b.replicas.StopReplicas(order)
+	if resp.ErrorCode = codeOf(all); all != nil {
+		return resp
+	}
+	b.obeys(req.ControllerEpoch, req.BrokerEpoch)
+	for i, e := range each {
+		resp.Partitions = append(resp.Partitions, kmsg.StopReplicaResponsePartition{Topic: e.TP.Topic, Partition: e.TP.Partition, ErrorCode: codeOf(e.Err)})
+		if e.Err == nil && order.Partitions[i].Delete && ids[i] != nil {
+			b.n.s.deletes(b.n, controller.TopicPartition(e.TP), *ids[i])
 		}
 	}
 	return resp
@@ -158,11 +265,19 @@ func (b *broker) stopReplica(req *kmsg.StopReplicaRequest) kmsg.Response {
 
 func (b *broker) updateMetadata(req *kmsg.UpdateMetadataRequest) kmsg.Response {
 	resp := req.ResponseKind().(*kmsg.UpdateMetadataResponse)
-	if resp.ErrorCode = b.stale(req.ControllerEpoch, req.BrokerEpoch); resp.ErrorCode != 0 {
+	switch {
+	case req.ControllerEpoch < b.controllerEpoch:
+		resp.ErrorCode = kerr.StaleControllerEpoch.Code
+		return resp
+	case req.BrokerEpoch < b.told:
+		resp.ErrorCode = kerr.StaleBrokerEpoch.Code
 		return resp
 	}
+	b.controllerEpoch = req.ControllerEpoch
+	b.newEpoch(req.BrokerEpoch)
 	b.controllerID = req.ControllerID
 	for _, t := range req.TopicStates {
+		b.names[commitlog.TopicID(t.TopicID)] = t.Topic
 		for _, p := range t.PartitionStates {
 			tp := controller.TopicPartition{Topic: t.Topic, Partition: p.Partition}
 			if p.Leader == -2 {
@@ -172,166 +287,76 @@ func (b *broker) updateMetadata(req *kmsg.UpdateMetadataRequest) kmsg.Response {
 			}
 		}
 	}
+	alive := map[int32]partition.BrokerInfo{}
+	for _, l := range req.LiveBrokers {
+		info := partition.BrokerInfo{Epoch: partition.None}
+		for _, e := range l.Endpoints {
+			info.Endpoint = partition.Endpoint{ID: l.ID, Host: e.Host, Port: e.Port}
+		}
+		alive[l.ID] = info
+	}
+	b.replicas.SetAliveBrokers(alive)
 	return resp
 }
 
-const (
-	tickEvery = 150 * time.Millisecond
-	lagMax    = 600 * time.Millisecond
-)
+// roles hears which partitions this broker leads or follows from now on.
+func (b *broker) roles(roles []partition.Role) {
+	for _, r := range roles {
+		if log := b.logs.Get(r.TP); r.Leader && log != nil {
+			b.n.s.takesLead(b.n, r.TP, log, r.LeaderEpoch)
+		}
+	}
+}
 
 // tick lets a broker do what it does from time to time.
 func (n *node) tick() {
 	n.later(n.s.w.between(tickEvery/2, tickEvery), n.tick)
-	if n.broker.epoch == 0 {
+	b := n.broker
+	if b.logs == nil || b.failed {
 		return
 	}
-	for _, tp := range sortedHosted(n.broker.hosted) {
-		if h := n.broker.hosted[tp]; h.leader == n.id && !h.asking {
-			n.broker.reviewISR(tp, h)
-		}
+	b.logs.Work(n.s.wallClock())
+	if b.epoch != 0 {
+		b.replicas.ReviewISRs()
 	}
+	b.afterwards()
 }
 
-// reviewISR asks for another ISR when followers have caught up or fallen behind.
-func (b *broker) reviewISR(tp controller.TopicPartition, h *hosted) {
-	want := h.wish
-	if want == nil {
-		want = b.wantedISR(tp, h)
-	}
-	if slices.Equal(want, h.isr) {
+// afterwards plans what a step left to be done, and looks at the replicas.
+func (b *broker) afterwards() {
+	if b.logs == nil {
 		return
 	}
-	h.asking = true
-	b.n.later(2*controlTimeout, func() { h.asking = false })
-	if b.n.s.alterPartition {
-		h.wish = want
-		b.askController(tp, h, want)
-	} else {
-		b.writeISR(tp, h, want)
-	}
-}
-
-func (b *broker) wantedISR(tp controller.TopicPartition, h *hosted) []int32 {
-	want := []int32{}
-	for _, id := range h.isr {
-		if id == b.n.id || b.followed(tp, h, id) || b.n.s.w.now-h.seen[id] < lagMax && h.seen[id] > 0 {
-			want = append(want, id)
-		} else if h.seen[id] == 0 {
-			h.seen[id] = b.n.s.w.now
-			want = append(want, id)
-		}
-	}
-	for _, id := range h.replicas {
-		if !slices.Contains(want, id) && !slices.Contains(h.isr, id) && b.followed(tp, h, id) {
-			want = append(want, id)
-		}
-	}
-	return want
-}
-
-// followed tells whether a follower fetches from this leader in this epoch right now.
-func (b *broker) followed(tp controller.TopicPartition, h *hosted, id int32) bool {
-	f := b.n.s.nodes[id-1]
-	if !f.up || f.paused || f.broker.epoch == 0 || b.n.s.isCut(b.n, f) {
-		return false
-	}
-	theirs := f.broker.hosted[tp]
-	if theirs == nil || theirs.leader != b.n.id || theirs.leaderEpoch != h.leaderEpoch || theirs.topicID != h.topicID {
-		return false
-	}
-	h.seen[id] = b.n.s.w.now
-	return true
-}
-
-// askController sends AlterPartition to the broker that was last heard of as controller.
-func (b *broker) askController(tp controller.TopicPartition, h *hosted, want []int32) {
-	if b.controllerID < 1 {
-		return
-	}
-	req := kmsg.NewPtrAlterPartitionRequest()
-	req.Version = b.n.s.alterPartitionVersion
-	req.BrokerID, req.BrokerEpoch = b.n.id, b.epoch
-	p := kmsg.NewAlterPartitionRequestTopicPartition()
-	p.Partition, p.LeaderEpoch, p.PartitionEpoch, p.NewISR, p.LeaderRecoveryState = tp.Partition, h.leaderEpoch, h.zkEpoch, want, h.recovery
-	for _, id := range want {
-		p.NewEpochISR = append(p.NewEpochISR, kmsg.AlterPartitionRequestTopicPartitionNewEpochISR{BrokerID: id, BrokerEpoch: b.n.s.nodes[id-1].broker.epoch})
-	}
-	req.Topics = []kmsg.AlterPartitionRequestTopic{{Topic: tp.Topic, TopicID: h.topicID, Partitions: []kmsg.AlterPartitionRequestTopicPartition{p}}}
-	target, life := b.n.s.nodes[b.controllerID-1], b.n.life
-	b.n.s.net(b.n, target, func() {
-		target.ask(overTheWire(req), func(resp kmsg.Response) {
-			b.n.s.net(target, b.n, func() {
-				if b.n.life == life {
-					b.answered(tp, h, resp.(*kmsg.AlterPartitionResponse))
-				}
-			})
+	if b.replicas.Flushes() > 0 && !b.flushing {
+		b.flushing = true
+		b.n.later(b.n.s.w.between(time.Millisecond, 20*time.Millisecond), func() {
+			b.flushing = false
+			b.replicas.Flush()
+			b.afterwards()
 		})
-	})
-}
-
-func (b *broker) answered(tp controller.TopicPartition, h *hosted, resp *kmsg.AlterPartitionResponse) {
-	h.asking = false
-	if resp.ErrorCode != 0 || b.hosted[tp] != h {
-		return
-	}
-	for _, t := range resp.Topics {
-		for _, p := range t.Partitions {
-			if p.ErrorCode != kerr.NotController.Code {
-				h.wish = nil
-			}
-			if p.ErrorCode == 0 && p.LeaderEpoch == h.leaderEpoch && p.PartitionEpoch > h.zkEpoch {
-				h.isr, h.zkEpoch = p.ISR, p.PartitionEpoch
-			}
-		}
 	}
 }
 
-// writeISR is how a leader changes the ISR before AlterPartition: it writes the state itself, and notifies.
-func (b *broker) writeISR(tp controller.TopicPartition, h *hosted, want []int32) {
-	path := zkstate.PartitionStatePath(tp.Topic, tp.Partition)
-	b.n.zk.submit(&unit{ops: []zkstate.Op{zkstate.Get(path)}, done: func(rs []zkstate.Result, err error) {
-		if err != nil || rs[0].Err != nil || b.hosted[tp] != h {
-			h.asking = false
-			return
-		}
-		state, err := zkstate.DecodePartitionState(rs[0].Data)
-		if err != nil || state.Leader != b.n.id || state.LeaderEpoch != h.leaderEpoch {
-			h.asking = false
-			return
-		}
-		state.ISR = want
-		version := rs[0].Stat.Version
-		if h.zkEpoch != version {
-			// Written since, by this leader with a lost answer or by somebody else: take over what stands there.
-			h.zkEpoch = version
-			if before, err := zkstate.DecodePartitionState(rs[0].Data); err == nil {
-				h.isr = before.ISR
-			}
-			h.asking = false
-			b.n.notifyISR(zkstate.EncodeISRChange([]zkstate.TopicPartition{zkstate.TopicPartition(tp)})) // or nobody would learn of it
-			return
-		}
-		b.n.zk.submit(&unit{ops: []zkstate.Op{zkstate.Set(path, state.Encode(), version)}, done: func(rs []zkstate.Result, err error) {
-			h.asking = false
-			if errors.Is(err, zkstate.ErrConnectionLoss) || err != nil || rs[0].Err != nil || b.hosted[tp] != h {
-				return
-			}
-			h.isr, h.zkEpoch = want, rs[0].Stat.Version
-			note := zkstate.EncodeISRChange([]zkstate.TopicPartition{zkstate.TopicPartition(tp)})
-			b.n.notifyISR(note)
-		}})
-	}})
+// status is what the broker knows of a replica that it hosts.
+func (b *broker) status(tp controller.TopicPartition) (partition.Status, bool) {
+	if b.replicas.Manager == nil {
+		return partition.Status{}, false
+	}
+	p := b.replicas.Partition(tp.Topic, tp.Partition)
+	if p == nil {
+		return partition.Status{}, false
+	}
+	return p.Status(), true
 }
 
-// notifyISR tells the controller of a written ISR, again and again until it is certain.
-func (n *node) notifyISR(note []byte) {
-	n.zk.submit(&unit{ops: []zkstate.Op{zkstate.CreateSequential(zkstate.ISRChangeNotificationPath+"/isr_change_", note)},
-		done: func(_ []zkstate.Result, err error) {
-			if err != nil && !errors.Is(err, zkstate.ErrSessionExpired) {
-				n.later(100*time.Millisecond, func() { n.notifyISR(note) })
-			} else if err != nil {
-				n.later(time.Second, func() { n.notifyISR(note) })
-			}
-		}})
+// logOf is the log of an existing topic's partition, nil for that of an earlier topic of the name.
+func (b *broker) logOf(tp controller.TopicPartition, id controller.TopicID) *commitlog.Log {
+	if b.logs == nil {
+		return nil
+	}
+	log := b.logs.Get(commitlog.TopicPartition(tp))
+	if log == nil || (log.TopicID() != commitlog.TopicID(id) && !slices.Contains([]commitlog.TopicID{log.TopicID(), commitlog.TopicID(id)}, commitlog.TopicID{})) {
+		return nil
+	}
+	return log
 }

@@ -15,7 +15,7 @@ type faults struct {
 
 func drawFaults(w *world) faults {
 	f := faults{every: pick(w, []time.Duration{300 * time.Millisecond, time.Second, 3 * time.Second})}
-	for _, kind := range []func(*Sim, *node){crash, pause, breakConnection, cutFromZooKeeper, endSession, cutLink, deposeController} {
+	for _, kind := range []func(*Sim, *node){crash, powerCut, pause, breakConnection, cutFromZooKeeper, endSession, cutLink, deposeController, breakDisk, jumpClock} {
 		if w.chance(0.6) {
 			f.kinds = append(f.kinds, kind)
 		}
@@ -33,10 +33,21 @@ func (s *Sim) planFault() {
 			return
 		}
 		if len(s.faults.kinds) > 0 {
-			pick(s.w, s.faults.kinds)(s, pick(s.w, s.nodes))
+			kind, n := pick(s.w, s.faults.kinds), pick(s.w, s.nodes)
+			s.act(func() { kind(s, n) })
 		}
 		s.planFault()
 	})
+}
+
+// act lets a fault or a work happen, unless it is one of those left out. They are numbered, whether they happen or not.
+func (s *Sim) act(do func()) {
+	s.acts++
+	if s.drop[s.acts] {
+		return
+	}
+	s.happened = append(s.happened, s.acts)
+	do()
 }
 
 // unlessCalm plans the end of a fault; heal ends them all by itself.
@@ -50,19 +61,18 @@ func (s *Sim) unlessCalm(after time.Duration, do func()) {
 
 // crash kills a node and starts it again, often before ZooKeeper has noticed.
 func crash(s *Sim, n *node) {
-	if !n.up {
+	if !n.up || s.quiet() {
 		return
 	}
 	s.Done.Crashes++
-	n.crash()
-	s.unlessCalm(s.w.between(50*time.Millisecond, 4*time.Second), func() {
-		if !n.up {
-			n.start()
-		}
-	})
+	n.crash(processEnds)
+	s.unlessCalm(s.w.between(50*time.Millisecond, 4*time.Second), n.startAgain)
 }
 
 func pause(s *Sim, n *node) {
+	if s.quiet() {
+		return
+	}
 	s.Done.Pauses++
 	n.pause()
 	s.unlessCalm(s.w.between(100*time.Millisecond, 5*time.Second), n.resume)
@@ -78,7 +88,7 @@ func breakConnection(s *Sim, n *node) {
 }
 
 func cutFromZooKeeper(s *Sim, n *node) {
-	if !n.up {
+	if !n.up || s.quiet() {
 		return
 	}
 	s.Done.Cuts++
@@ -90,7 +100,7 @@ func cutFromZooKeeper(s *Sim, n *node) {
 
 // endSession ends a node's session at once, as an operator does who closes it by its id.
 func endSession(s *Sim, n *node) {
-	if n.up && n.zk.session != nil && !n.zk.session.expired {
+	if n.up && n.zk.session != nil && !n.zk.session.expired && !s.quiet() {
 		s.Done.Expiries++
 		s.zk.expire(n.zk.session)
 		if n.zk.connected {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"barnabas/broker/commitlog"
 	"barnabas/controller"
 	"barnabas/zkstate"
 )
@@ -145,18 +146,10 @@ func (s *Sim) ledIn(path, topic string, epoch, leader int32) {
 	s.facts.leaders[term] = leader
 }
 
-// ledBy sees a broker take up leadership.
-func (s *Sim) ledBy(tp controller.TopicPartition, id controller.TopicID, epoch, leader int32) {
-	a, _, ok := s.topicNode(tp.Topic)
-	if ok && a.ID == id && id != (controller.TopicID{}) {
-		s.ledIn(zkstate.PartitionStatePath(tp.Topic, tp.Partition), tp.Topic, epoch, leader)
-	}
-}
-
 // deletes sees a broker delete a replica: never one that ZooKeeper still counts on. (I6, H27)
-func (s *Sim) deletes(n *node, tp controller.TopicPartition, h *hosted) {
+func (s *Sim) deletes(n *node, tp controller.TopicPartition, id commitlog.TopicID) {
 	a, _, ok := s.topicNode(tp.Topic)
-	if !ok || s.zk.leader.nodes[zkstate.DeleteTopicPath(tp.Topic)] != nil || h == nil || h.topicID != a.ID {
+	if !ok || s.zk.leader.nodes[zkstate.DeleteTopicPath(tp.Topic)] != nil || id != commitlog.TopicID(a.ID) {
 		return
 	}
 	state := s.facts.states[zkstate.PartitionStatePath(tp.Topic, tp.Partition)]
@@ -238,12 +231,39 @@ func (s *Sim) partitionConverged(tp controller.TopicPartition, a zkstate.TopicAs
 		if !told || m.Leader != state.Leader || m.LeaderEpoch != state.LeaderEpoch || !slices.Equal(m.Replicas, r.Replicas) {
 			return fmt.Errorf("broker %d believes of %s: %+v; it is %+v with replicas %v", n.id, tp, m, state, r.Replicas)
 		}
-		h := n.broker.hosted[tp]
-		if slices.Contains(r.Replicas, n.id) != (h != nil) && h == nil {
+		status, hosted := n.broker.status(tp)
+		if !slices.Contains(r.Replicas, n.id) {
+			continue
+		}
+		if !hosted {
 			return fmt.Errorf("broker %d has no replica of %s", n.id, tp)
 		}
-		if h != nil && slices.Contains(r.Replicas, n.id) && (h.leader != state.Leader || h.leaderEpoch != state.LeaderEpoch) {
-			return fmt.Errorf("broker %d follows %d in epoch %d for %s; it is %+v", n.id, h.leader, h.leaderEpoch, tp, state)
+		if status.Leader != state.Leader || status.LeaderEpoch != state.LeaderEpoch {
+			return fmt.Errorf("broker %d follows %d in epoch %d for %s; it is %+v", n.id, status.Leader, status.LeaderEpoch, tp, state)
+		}
+	}
+	return s.logsConverged(tp, a)
+}
+
+// logsConverged: all replicas hold the same, and all of it is committed.
+func (s *Sim) logsConverged(tp controller.TopicPartition, a zkstate.TopicAssignment) error {
+	in := s.incarnation(tp)
+	for _, p := range s.producers {
+		if st := p.to[in]; st != nil && st.values != nil {
+			return fmt.Errorf("producer %d has no answer for %v to %s", p.id, st.values, tp)
+		}
+	}
+	var end, hw int64 = -1, -1
+	for _, id := range a.Partitions[tp.Partition].Replicas {
+		log := s.nodes[id-1].broker.logOf(tp, a.ID)
+		if log == nil {
+			return fmt.Errorf("broker %d has no log of %s", id, tp)
+		}
+		if end < 0 {
+			end, hw = log.EndOffset(), log.HighWatermark()
+		}
+		if log.EndOffset() != end || log.HighWatermark() != hw || hw != end {
+			return fmt.Errorf("%s ends at %d with high watermark %d, and at broker %d: %s", tp, end, hw, id, ends(log))
 		}
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"barnabas/broker/vfs"
 	"barnabas/controller"
 	"barnabas/zkstate"
 )
@@ -36,8 +37,11 @@ type node struct {
 	broker  *broker
 	// places numbers the control requests that the node sent, over all its lives.
 	places int
-	// disk outlives the process: the replicas, with the topic id under which each was made.
-	disk map[controller.TopicPartition]controller.TopicID
+	// disk outlives the process.
+	disk      *vfs.CrashFS
+	since     time.Duration // when it last started, or went on after a pause
+	powerLost time.Duration // when it last lost its power, while that matters
+	clockOff  time.Duration
 }
 
 // atLife lets something happen to an incarnation: now, when it is awake again, or never.
@@ -59,7 +63,7 @@ func (n *node) later(after time.Duration, do func()) {
 
 func (n *node) start() {
 	n.life++
-	n.up, n.paused, n.held, n.former = true, false, nil, nil
+	n.up, n.paused, n.held, n.former, n.since = true, false, nil, nil, n.s.w.now
 	n.s.w.tell("node %d: starts", n.id)
 	n.status = controller.StatusChanged{ControllerID: -1}
 	n.lanes, n.timers, n.waiting = map[int32]*lane{}, map[controller.TimerID]int{}, map[uint64]func(kmsg.Response){}
@@ -69,13 +73,23 @@ func (n *node) start() {
 	n.later(n.s.w.between(0, tickEvery), n.tick)
 }
 
-func (n *node) crash() {
+// startAgain starts a node that is down.
+func (n *node) startAgain() {
+	if !n.up {
+		n.start()
+	}
+}
+
+func (n *node) crash(how howItEnds) {
 	if !n.up {
 		return
 	}
 	n.s.w.tell("node %d: crashes", n.id)
 	n.up = false
 	n.life++
+	n.disk.Inject(nil)
+	n.disk = n.disk.Image(n.disk.Ops(), vfs.Adversary(how), n.s.w.rand.Uint64())
+	n.broker.die()
 	n.core.Stop(n.s.wallClock()) // what it would still do does not happen
 	n.zk.close()
 	if n.zk.session != nil {
@@ -99,7 +113,7 @@ func (n *node) resume() {
 		return
 	}
 	n.s.w.tell("node %d: goes on", n.id)
-	n.paused = false
+	n.paused, n.since = false, n.s.w.now
 	held := n.held
 	n.held = nil
 	for i, do := range held {
@@ -159,8 +173,8 @@ func (n *node) registered(epoch int64) {
 	}
 	n.s.w.tell("node %d: registered with broker epoch %d", n.id, epoch)
 	n.s.check(epoch > n.broker.epoch, "I9: broker %d had epoch %d and registers with %d", n.id, n.broker.epoch, epoch)
-	n.broker.epoch = epoch
-	n.broker.newEpoch(epoch)
+	n.broker.registered(epoch)
+	n.since = n.s.w.now
 	n.step(controller.SessionReady{Session: n.zk.session.id, Generation: n.zk.sessions})
 }
 

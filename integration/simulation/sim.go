@@ -6,6 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"barnabas/broker/commitlog"
+	"barnabas/broker/partition"
+	"barnabas/broker/vfs"
 	"barnabas/controller"
 	"barnabas/zkstate"
 )
@@ -20,25 +23,31 @@ type Sim struct {
 	alterPartition        bool
 	alterPartitionVersion int16
 	faults                faults
-	sabotage              sabotage
 	calm                  bool // the second phase: no faults any more
 
 	cut      map[[2]int32]bool // links between nodes that carry nothing
 	requests uint64
 	broken   error // the first invariant that did not hold
 	facts    facts
+	ledger   map[incarnation]*history
+	plants   plants
 	Done     Tally
+
+	flush      partition.FlushPolicy
+	logConfig  commitlog.Config
+	quietUntil time.Duration
+	pids       int64
+	producers  []*producer
+	drop       map[int]bool // faults and works that do not happen, by number: how a run is made smaller
+	acts       int          // faults and works so far
+	happened   []int
 }
 
 // Tally counts what a run did, so that a lane that did nothing cannot pass for one that found nothing.
 type Tally struct {
 	Steps, Transactions, Elections, Crashes, Pauses, Cuts, Expiries, Lost, Repeated int
 	TopicsCreated, TopicsDeleted, Reassignments, ISRChanges                         int
-}
-
-// sabotage takes a guard away from the models, for tests that the simulation finds what it is for.
-type sabotage struct {
-	ignoreFence, ignoreControllerEpoch, ignoreBrokerEpoch, ignoreStopEpoch bool
+	PowerCuts, DiskErrors, ClockJumps, Leads, Committed, Acked, Read                int
 }
 
 const (
@@ -47,19 +56,20 @@ const (
 )
 
 // Run runs one seed to its end. It returns the first invariant that did not hold, or what did not converge.
-func Run(seed uint64, trace *strings.Builder) (*Sim, error) { return run(seed, trace, sabotage{}) }
+func Run(seed uint64, trace *strings.Builder) (*Sim, error) { return run(seed, trace, "", nil) }
 
-func run(seed uint64, trace *strings.Builder, bad sabotage) (*Sim, error) {
-	s := &Sim{w: newWorld(seed), cut: map[[2]int32]bool{}, sabotage: bad, facts: newFacts()}
+// run plants a fault of the zoo, by name, and leaves out some faults and works, by number.
+func run(seed uint64, trace *strings.Builder, plant string, drop map[int]bool) (*Sim, error) {
+	s := &Sim{w: newWorld(seed), cut: map[[2]int32]bool{}, facts: newFacts(), ledger: map[incarnation]*history{}, drop: drop}
+	s.plants = plants{s, plant}
 	s.w.trace = trace
 	s.zk = newEnsemble(s.w)
 	s.zk.committed = s.committed
-	s.zk.ignoreFence = bad.ignoreFence
+	s.zk.ignoreFence = s.planted("controllers write without the fence")
 	s.draw()
 	s.makeDirectories()
 	for id := range int32(3 + s.w.rand.IntN(3)) {
-		s.nodes = append(s.nodes, &node{s: s, id: id + 1, core: controller.NewCore(controller.CoreConfig{}), broker: &broker{},
-			disk: map[controller.TopicPartition]controller.TopicID{}})
+		s.nodes = append(s.nodes, &node{s: s, id: id + 1, core: controller.NewCore(controller.CoreConfig{}), broker: &broker{}, disk: vfs.NewCrashFS()})
 	}
 	for _, n := range s.nodes {
 		n.start()
@@ -67,11 +77,19 @@ func run(seed uint64, trace *strings.Builder, bad sabotage) (*Sim, error) {
 	defer func() {
 		for _, n := range s.nodes {
 			n.core.Stop(s.wallClock())
+			n.broker.die()
 		}
 	}()
-	look := func() error { return s.broken }
+	look := func() error {
+		if s.w.steps%8 == 0 {
+			s.marks()
+		}
+		return s.broken
+	}
 	s.planFault()
 	s.planWork()
+	s.planInspection()
+	s.startClients()
 	if err := s.w.runUntil(stormLasts, look); err != nil {
 		return s, s.failed(seed, err)
 	}
@@ -117,6 +135,12 @@ func (s *Sim) draw() {
 		s.alterPartitionVersion = int16(s.w.rand.IntN(3))
 	}
 	s.faults = drawFaults(s.w)
+	s.flush = pick(s.w, []partition.FlushPolicy{partition.FlushAsKafka, partition.FlushThinISR, partition.FlushAlways})
+	s.logConfig = commitlog.DefaultConfig()
+	s.logConfig.RetentionMs = -1
+	s.logConfig.FileDeleteDelayMs = 2000
+	s.logConfig.SegmentBytes = pick(s.w, []int32{1 << 10, 4 << 10, 1 << 20})
+	s.logConfig.MinInsync = pick(s.w, []int32{1, 1, 2})
 	s.zk.maxLag = pick(s.w, []time.Duration{time.Millisecond, 10 * time.Millisecond, 300 * time.Millisecond})
 }
 
@@ -187,10 +211,10 @@ func (s *Sim) heal() {
 	s.zk.maxLag = 5 * time.Millisecond
 	for _, n := range s.nodes {
 		n.cutFromZK = false
+		n.clockOff = 0
+		n.disk.Inject(nil)
 		n.resume()
-		if !n.up {
-			n.start()
-		}
+		n.startAgain()
 	}
 }
 

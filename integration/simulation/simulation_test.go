@@ -56,29 +56,6 @@ func TestASeedReplaysExactly(t *testing.T) {
 	}
 }
 
-// A simulation that finds nothing proves nothing: with a guard taken away it must fail.
-func TestAMissingGuardIsFound(t *testing.T) {
-	for name, c := range map[string]struct {
-		bad   sabotage
-		finds string
-	}{
-		"the fence of controller writes":  {sabotage{ignoreFence: true}, "H23"},
-		"the controller epoch":            {sabotage{ignoreControllerEpoch: true}, "H25"},
-		"the broker epoch":                {sabotage{ignoreBrokerEpoch: true}, "H26"},
-		"the leader epoch of StopReplica": {sabotage{ignoreStopEpoch: true}, "H27"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			for seed := uint64(1); seed <= 400; seed++ {
-				if _, err := run(seed, nil, c.bad); err != nil && strings.Contains(err.Error(), c.finds) {
-					t.Logf("found by seed %d: %v", seed, err)
-					return
-				}
-			}
-			assert.Fail(t, "not found by 400 seeds")
-		})
-	}
-}
-
 func (t *Tally) add(o Tally) {
 	t.Steps += o.Steps
 	t.Transactions += o.Transactions
@@ -93,4 +70,11 @@ func (t *Tally) add(o Tally) {
 	t.TopicsDeleted += o.TopicsDeleted
 	t.Reassignments += o.Reassignments
 	t.ISRChanges += o.ISRChanges
+	t.PowerCuts += o.PowerCuts
+	t.DiskErrors += o.DiskErrors
+	t.ClockJumps += o.ClockJumps
+	t.Leads += o.Leads
+	t.Committed += o.Committed
+	t.Acked += o.Acked
+	t.Read += o.Read
 }

@@ -14,12 +14,13 @@ import (
 // planWork lets administrators work until the storm is over.
 func (s *Sim) planWork() {
 	works := []func(*Sim){createTopic, createTopic, deleteTopic, addPartitions, reassignByAPI, reassignByAPI, thereAndBack, cancelReassignment, reassignByNode,
-		electByNode, electByAPI, shutDown, allocateIDs, writeJunk}
+		electByNode, electByAPI, shutDown, allocateIDs, writeJunk, deleteRecords}
 	s.w.in(s.w.between(50*time.Millisecond, 600*time.Millisecond), func() {
 		if s.calm {
 			return
 		}
-		pick(s.w, works)(s)
+		work := pick(s.w, works)
+		s.act(func() { work(s) })
 		s.planWork()
 	})
 }
@@ -188,7 +189,7 @@ func electByAPI(s *Sim) {
 func shutDown(s *Sim) {
 	n := pick(s.w, s.nodes)
 	c := s.active()
-	if !n.up || n.paused || n.broker.epoch == 0 || c == nil {
+	if !n.up || n.paused || n.broker.epoch == 0 || c == nil || s.quiet() {
 		return
 	}
 	req := kmsg.NewPtrControlledShutdownRequest()
@@ -201,10 +202,8 @@ func shutDown(s *Sim) {
 			return
 		}
 		n.resume()
-		crash(s, n)
-		if s.calm {
-			n.start()
-		}
+		n.crash(processEnds)
+		n.startAgain()
 	})
 }
 
