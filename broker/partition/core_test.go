@@ -221,6 +221,19 @@ func TestH16_StateThatWasReadBackIsTakenOver(t *testing.T) {
 	require.EqualValues(t, 12, next.PartitionEpoch)
 }
 
+func TestH33_TheStateOfBeforeReadBackAfterALostAnswerSaysNothing(t *testing.T) {
+	w := leading(t, []int32{1}, 0, 0)
+	change := w.fetch(2, 0).change
+	require.Equal(t, []int32{1, 2}, ids(change))
+	w.append(10)
+	before := ISRChanged{LeaderID: 1, LeaderEpoch: 5, ISR: []int32{1}, PartitionEpoch: 7}
+	w.c.changed(w.now, change.serial, before, kerr.InvalidUpdateVersion, at(w.end), w.min)
+	w.append(1)
+	require.Zero(t, w.c.hw.Offset, "the write may have happened: 2 counts")
+	w.now = w.now.Add(lastRetry)
+	require.NotNil(t, w.c.due(w.now), "it is asked again")
+}
+
 func TestH16_ADeposedLeaderDoesNotTakeOverItsSuccessorsState(t *testing.T) {
 	w := leading(t, []int32{1, 2, 3}, 0, 0)
 	w.append(10)

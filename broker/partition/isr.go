@@ -136,8 +136,11 @@ func (c *core) changed(now time.Time, serial int64, got ISRChanged, err error, e
 			c.retry(now, lastRetry)
 			return step{}
 		}
-		if got.PartitionEpoch < c.partitionEpoch {
-			c.retry(now, firstRetry) // a stale read
+		if got.PartitionEpoch < c.partitionEpoch || err != nil && got.PartitionEpoch == c.partitionEpoch {
+			// A stale read. The state of before, read back after a lost answer, is one
+			// too: a server may not have the write yet (H33). Asked again, the change
+			// either happens or meets what stands there.
+			c.retry(now, firstRetry)
 			return step{}
 		}
 		c.isr = slices.Clone(got.ISR)

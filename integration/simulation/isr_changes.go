@@ -227,4 +227,3 @@ func (n *node) call(target *node, timeout time.Duration, do func(*node, func(kms
 	})
 	n.later(timeout, func() { finish(nil) })
 }
-
