@@ -13,9 +13,6 @@ import (
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if code != 0 {
-		fmt.Printf("the log of our broker ends:\n%s\n", ours().Brokers[0].LogTail(6000))
-	}
 	shared.end()
 	os.Exit(code)
 }

@@ -1,6 +1,8 @@
 package field
 
 import (
+	"net"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -35,7 +37,7 @@ func topicName(t testing.TB) string {
 // createTopic creates a topic; configs are name, value, name, value.
 func createTopic(t testing.TB, addr, name string, partitions int32, factor int16, configs ...string) {
 	t.Helper()
-	c := dial(t, addr)
+	c := dialController(t, addr)
 	req := at(5, kmsg.NewPtrCreateTopicsRequest())
 	topic := kmsg.NewCreateTopicsRequestTopic()
 	topic.Topic, topic.NumPartitions, topic.ReplicationFactor = name, partitions, factor
@@ -50,6 +52,24 @@ func createTopic(t testing.TB, addr, name string, partitions int32, factor int16
 		require.NoError(t, kerr.ErrorForCode(made.ErrorCode), "%s", made.Topic)
 	}
 	awaitLeaders(t, c, name, partitions)
+}
+
+// dialController connects to the broker that is controller, as one of the brokers knows it.
+func dialController(t testing.TB, addr string) *conn {
+	t.Helper()
+	c := dial(t, addr)
+	controller := ""
+	eventually(t, func() bool {
+		known := describe(c)
+		for _, b := range known.Brokers {
+			if b.NodeID == known.ControllerID {
+				controller = net.JoinHostPort(b.Host, strconv.Itoa(int(b.Port)))
+				return true
+			}
+		}
+		return false
+	}, "there is a controller")
+	return dial(t, controller)
 }
 
 func awaitLeaders(t testing.TB, c *conn, name string, partitions int32) {
@@ -105,4 +125,15 @@ func within(t testing.TB, limit time.Duration, condition func() bool, what strin
 		}
 		<-tick.C
 	}
+}
+
+func allTopics(c *conn) *kmsg.MetadataResponse {
+	c.t.Helper()
+	req := at(4, kmsg.NewPtrMetadataRequest())
+	req.Topics = nil
+	return ask[*kmsg.MetadataResponse](c, req)
+}
+
+func assignment(partition int32, replicas ...int32) kmsg.CreateTopicsRequestTopicReplicaAssignment {
+	return kmsg.CreateTopicsRequestTopicReplicaAssignment{Partition: partition, Replicas: replicas}
 }
