@@ -69,8 +69,8 @@ A tool.
 
 positional arguments:
   {run,stop}
-  run                    Run it.
-  stop                   Stop it.
+    run                  Run it.
+    stop                 Stop it.
 
 optional arguments:
   -h, --help             show this help message and exit
