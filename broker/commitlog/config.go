@@ -94,6 +94,7 @@ type ManagerConfig struct {
 
 	MaxTransactionTimeout time.Duration // transaction.max.timeout.ms: a sooner end of an open transaction is not late
 	MaxDecompressed       int           // bytes that one compressed batch may grow to
+	Cleaner               CleanerConfig // log compaction
 	BrokerEpoch           func() int64  // written into the marker of a clean shutdown; nil: -1
 
 	Now          func() time.Time

@@ -93,6 +93,7 @@ func (m *Manager) start() {
 		m.running.Go(d.flusher.run)
 	}
 	m.running.Go(m.housekeep)
+	m.ConfigureCleaner(m.cfg.Cleaner)
 }
 
 // housekeep is the goroutine that does what the clock asks for, one thing after the other.
@@ -199,7 +200,12 @@ func (m *Manager) pointsLowered(l *Log) error {
 			}
 		}
 		if d.writtenAbove(startOffsetFile, l.tp, l.StartOffset()) {
-			return m.writeStartOffsets(d)
+			if err := m.writeStartOffsets(d); err != nil {
+				return err
+			}
+		}
+		if d.writtenAbove(cleanerOffsetFile, l.tp, max(l.cleaned.Load(), 0)) {
+			return m.writeCleanedOffsets(d)
 		}
 	}
 	return nil
@@ -260,6 +266,14 @@ func (m *Manager) writeStartOffsets(d *managedDir) error {
 	return m.writeOffsets(d, startOffsetFile, func(l *Log) (int64, bool) {
 		start := l.StartOffset()
 		return start, start > l.list()[0].base || start > 0 && !l.closed.Load()
+	})
+}
+
+// writeCleanedOffsets names the logs that were compacted, as Kafka does.
+func (m *Manager) writeCleanedOffsets(d *managedDir) error {
+	return m.writeOffsets(d, cleanerOffsetFile, func(l *Log) (int64, bool) {
+		cleaned := l.cleaned.Load()
+		return cleaned, cleaned >= 0
 	})
 }
 

@@ -17,6 +17,7 @@ type checkpoints struct {
 	recoveryPoint int64
 	start         int64
 	highWatermark int64
+	cleaned       int64 // noOffset: nothing
 }
 
 // newLog makes a log whose files are not looked at yet.
@@ -30,6 +31,7 @@ func newLog(env *environment, parent *logDir, tp TopicPartition, dir string, c C
 	l.end.Store(&Position{})
 	l.high.Store(&Position{})
 	l.lastFlush.Store(env.nowMs())
+	l.cleaned.Store(noOffset)
 	return l
 }
 
@@ -109,6 +111,7 @@ func (l *Log) load(c checkpoints) error {
 		return err
 	}
 	l.recoveryPoint.Store(c.recoveryPoint)
+	l.cleaned.Store(c.cleaned)
 	l.start.Store(max(c.start, l.list()[0].base))
 	epochs, broken, err := l.loadEpochs()
 	if err != nil {
@@ -200,7 +203,7 @@ func (l *Log) finishSwaps(swaps []string) error {
 		if low < 0 || base < low {
 			low = base
 		}
-		high = max(high, end)
+		high = max(high, end, base+1) // base+1: of the segment at base nothing may be left
 	}
 	names, err := l.fileNames()
 	if err != nil {
@@ -395,8 +398,11 @@ func (l *Log) fillEpochs(start int64) error {
 	var found epochList
 	list := l.list()
 	for _, s := range list[floor(list, start):] {
-		if s.base >= end.Offset || s.size.Load() == 0 {
+		if s.base >= end.Offset {
 			break
+		}
+		if s.size.Load() == 0 {
+			continue // compaction left nothing of it, or it is the active one
 		}
 		more, err := s.epochs(start, end.Offset, &found)
 		if err != nil {

@@ -45,6 +45,7 @@ type foundDir struct {
 	recoveryPoints map[TopicPartition]int64
 	starts         map[TopicPartition]int64
 	highMarks      map[TopicPartition]int64
+	cleaned        map[TopicPartition]int64
 }
 
 type foundLog struct {
@@ -71,11 +72,13 @@ func (m *Manager) examine(d *managedDir) (foundDir, error) {
 		return offsets
 	}
 	found.recoveryPoints, found.starts, found.highMarks = read(recoveryPointFile), read(startOffsetFile), read(highWatermarkFile)
+	found.cleaned = read(cleanerOffsetFile)
 	if err != nil {
 		return found, err
 	}
 	d.written[recoveryPointFile], d.written[startOffsetFile], d.written[highWatermarkFile] =
 		found.recoveryPoints, found.starts, found.highMarks
+	d.written[cleanerOffsetFile] = found.cleaned
 	entries, err := m.cfg.FS.ReadDir(d.path)
 	if err != nil {
 		return found, err
@@ -106,8 +109,13 @@ func (m *Manager) loadLog(d *managedDir, f foundLog, found foundDir) error {
 	}
 	l := newLog(m.env, &d.logDir, f.tp, filepath.Join(d.path, f.name), m.cfg.TopicConfig(f.tp.Topic))
 	l.future.Store(f.future)
+	cleaned, ok := found.cleaned[f.tp]
+	if !ok || f.future {
+		cleaned = noOffset
+	}
 	err := l.load(checkpoints{
 		clean: d.clean, recoveryPoint: found.recoveryPoints[f.tp], start: found.starts[f.tp], highWatermark: found.highMarks[f.tp],
+		cleaned: cleaned,
 	})
 	if corrupt := (*CorruptionError)(nil); errors.As(err, &corrupt) {
 		m.log.WithField("partition", f.tp.String()).Errorf("the log is out of use: %v", err)

@@ -45,10 +45,13 @@ type Log struct {
 	recovered     Recovery
 	recoveryPoint atomic.Int64
 	lastFlush     atomic.Int64 // ms
-	truncations   atomic.Int64 // so that a flush notices that the log was cut meanwhile
-	newNames      atomic.Bool  // files were made whose names are not synced
-	unsettled     atomic.Bool  // the log was created and nothing of it is synced
-	decided       atomic.Bool  // transactions wait for the high watermark to pass their marker
+	truncations   atomic.Int64 // so that a flush or a cleaning notices that the log was cut meanwhile
+	swaps         atomic.Int64 // so that a reader notices that segments were compacted meanwhile
+	cleaned       atomic.Int64 // everything below is compacted, as the checkpoint says; noOffset: it never was
+	cleaning      cleaningState
+	newNames      atomic.Bool // files were made whose names are not synced
+	unsettled     atomic.Bool // the log was created and nothing of it is synced
+	decided       atomic.Bool // transactions wait for the high watermark to pass their marker
 
 	// marks guards moves of start, end (downwards) and high against one another.
 	marks sync.Mutex

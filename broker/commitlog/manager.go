@@ -18,8 +18,8 @@ import (
 
 // Manager owns the log directories of one broker and every log in them. Its methods may be called from any goroutine.
 //
-// Goroutines: one that does what the clock asks for (housekeeper.go) and, per directory, one that makes rolled segments
-// durable (flusher.go). Close stops them and waits for them.
+// Goroutines: one that does what the clock asks for (housekeeper.go); per directory, one that makes rolled segments
+// durable (flusher.go); and those that compact (cleaner_threads.go). Close stops them and waits for them.
 type Manager struct {
 	cfg  ManagerConfig
 	env  *environment
@@ -34,6 +34,10 @@ type Manager struct {
 		highMarks map[TopicPartition]int64  // as found on disk
 		closed    bool
 	}
+
+	cleaner       cleaner
+	cleanerChange sync.Mutex // held while the threads are started and ended
+	cleanerRun    *cleanerRun
 
 	deletions deletions
 	stop      chan struct{}
@@ -108,6 +112,7 @@ func Open(cfg ManagerConfig) (*Manager, error) {
 func load(cfg ManagerConfig) (*Manager, error) {
 	cfg.setDefaults()
 	m := &Manager{cfg: cfg, log: cfg.Log, stop: make(chan struct{})}
+	m.cleaner.m = m
 	m.mu.current = map[TopicPartition]*Log{}
 	m.mu.future = map[TopicPartition]*Log{}
 	m.mu.prefer = map[TopicPartition]string{}
@@ -326,6 +331,12 @@ func (m *Manager) retire(tp TopicPartition, state dirState, isFuture bool) error
 	if err := l.parent.err(); err != nil {
 		return err
 	}
+	if l.cleaned.Load() >= 0 {
+		// A topic of the same name that is created anew has nothing that is clean.
+		if err := m.writeCleanedOffsets(m.dirOf(l)); err != nil {
+			return err
+		}
+	}
 	name, err := dirName(tp, state)
 	if err != nil {
 		return err
@@ -474,6 +485,7 @@ func (m *Manager) Close() error {
 	}
 	m.mu.closed = true
 	m.mu.Unlock()
+	m.ConfigureCleaner(CleanerConfig{})
 	close(m.stop)
 	for _, d := range m.dirs {
 		d.flusher.stop()

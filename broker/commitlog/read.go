@@ -140,10 +140,11 @@ func (l *Log) positionIn(list []*segment, offset int64, end Position) (Position,
 
 // limitOf is where a segment ends for somebody who sees the log up to end.
 func (l *Log) limitOf(s *segment, end Position) int64 {
+	size := s.size.Load()
 	if s.base == end.SegmentBase {
-		return end.SegmentPos
+		return min(end.SegmentPos, size) // a place from before the segment was compacted may lie behind its end
 	}
-	return s.size.Load()
+	return size
 }
 
 // readSegment reads from one segment; false when it holds nothing from the offset on.

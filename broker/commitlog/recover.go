@@ -43,8 +43,9 @@ func (l *Log) recover(first int, c checkpoints, epochs epochList, fresh bool) er
 		if err := l.walkSegment(s, &w); err != nil {
 			return err
 		}
-		if w.bad == nil && i+1 < len(list) && !l.Config().CleanupCompact && w.order.next < list[i+1].base {
-			// A power cut can take whole batches off the end of a segment. Compaction leaves such gaps too.
+		if w.bad == nil && i+1 < len(list) && w.order.next < list[i+1].base && list[i+1].base > max(c.recoveryPoint, c.cleaned) {
+			// A power cut can take whole batches off the end of a segment. Compaction leaves such gaps too, but ours only
+			// below the recovery point, and Kafka's below its checkpoint, all but the one that the stop has interrupted.
 			w.damage = damage{offset: w.order.next}
 			w.bad = corruptAt(l.segmentPath(s.base, logSuffix), w.pos, "ends before offset %d, the next segment begins at %d",
 				w.order.next, list[i+1].base)

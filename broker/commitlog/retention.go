@@ -52,6 +52,8 @@ func (l *Log) applyRetention(nowMs int64) error {
 	if err := l.Err(); err != nil {
 		return err
 	}
+	l.flushing.Lock() // not while a cleaning puts segments in their place
+	defer l.flushing.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	list := l.list()

@@ -54,15 +54,23 @@ func (f rollFacts) roll(c *Config, jitterMs int64) bool {
 		waited = f.maxTime - f.firstTime
 	}
 	return f.size > int64(c.SegmentBytes)-f.appended ||
-		waited > c.SegmentMs-jitterMs ||
+		waited > c.maxSegmentMs()-jitterMs ||
 		f.offsets >= int(c.SegmentIndexBytes)/offsetEntryBytes ||
 		f.times >= int(c.SegmentIndexBytes)/timeEntryBytes-1
+}
+
+// maxSegmentMs is the longest time that records may lie in the active segment, which is never compacted.
+func (c *Config) maxSegmentMs() int64 {
+	if c.CleanupCompact && c.MaxCompactionLagMs > 0 {
+		return min(c.SegmentMs, c.MaxCompactionLagMs)
+	}
+	return c.SegmentMs
 }
 
 // jitter spreads the rolls of partitions that began together. It depends on the partition and segment only, so that it
 // needs no random source and stays the same over a restart.
 func jitter(tp TopicPartition, base int64, c *Config) int64 {
-	bound := min(c.SegmentJitterMs, c.SegmentMs)
+	bound := min(c.SegmentJitterMs, c.maxSegmentMs())
 	if bound <= 0 {
 		return 0
 	}

@@ -141,6 +141,7 @@ func (l *Log) shrink(end Position) {
 	if l.RecoveryPoint() > end.Offset {
 		l.recoveryPoint.Store(end.Offset)
 	}
+	l.cleaned.Store(min(l.cleaned.Load(), end.Offset))
 }
 
 // syncTruncation makes a truncation durable before anything is appended: what comes in the place of what was cut is not
@@ -181,6 +182,7 @@ func (l *Log) TruncateFullyAndStartAt(newOffset int64, logStart int64) error {
 	if err != nil {
 		return l.parent.fail(err)
 	}
+	l.cleaning.failed.Store(nil)
 	if damaged != nil {
 		l.corrupt.CompareAndSwap(damaged, nil)
 	}
@@ -212,6 +214,7 @@ func (l *Log) restartLocked(offset, start int64) error {
 	l.high.Store(&end)
 	l.cursor.Store(nil)
 	l.recoveryPoint.Store(min(l.RecoveryPoint(), offset))
+	l.cleaned.Store(noOffset)
 	l.marks.Unlock()
 	l.epochs.set(nil, true)
 	l.mu.producers = producers{end: offset}

@@ -49,6 +49,7 @@ func Verify(f vfs.FS, dir string) ([]Problem, error) {
 			return v.problems, err
 		}
 	}
+	v.compacted = false // the last batch of each producer is always there
 	v.snapshot(v.order.next, plan.snapshots)
 	return v.problems, nil
 }
@@ -62,7 +63,8 @@ type verifier struct {
 	order     batchOrder
 	producers producers
 	started   bool
-	whole     bool // the log holds everything that was ever written: nothing was deleted from its start
+	whole     bool // the log holds everything that was ever written: nothing was deleted from its start, nothing compacted
+	compacted bool // records are missing
 }
 
 func (v *verifier) add(err error) {
@@ -94,6 +96,9 @@ func (v *verifier) segment(base, next int64, files fileSet, snapshots []int64) e
 	}
 	if base < v.order.next {
 		v.addf(v.path(base, logSuffix), -1, "the segment before it reaches to offset %d", v.order.next-1)
+	}
+	if base > v.order.next {
+		v.compacted, v.whole = true, false
 	}
 	v.order.base, v.order.next = base, max(base, v.order.next)
 	v.snapshot(base, snapshots)
@@ -145,6 +150,9 @@ func (v *verifier) batches(f vfs.File, base int64) ([]placed, []abortedTx, error
 		}
 		if e.header != nil {
 			e.header = record.Batch(whole)
+		}
+		if e.base > v.order.next && e.header != nil || e.header != nil && e.header.Count() <= e.header.LastOffsetDelta() {
+			v.compacted, v.whole = true, false
 		}
 		if epoch, ok := v.epochs.at(e.base); ok && e.epoch >= 0 && epoch != e.epoch {
 			v.addf(f.Name(), pos, "leader epoch is %d, by %s it is %d", e.epoch, epochFile, epoch)
@@ -288,7 +296,7 @@ func (v *verifier) snapshot(offset int64, snapshots []int64) {
 
 func (v *verifier) producer(path string, have *producer) {
 	want := v.producers.byID[have.id]
-	if want == nil {
+	if want == nil || v.compacted {
 		return
 	}
 	h, _ := have.last()
