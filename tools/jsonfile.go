@@ -186,3 +186,12 @@ func (j jsonValue) id() (int32, error) {
 	n, err := j.integer(0, math.MaxInt32)
 	return int32(n), err
 }
+
+// plainJSON writes plain data as one line, without the escapes that only pages need.
+func plainJSON(v any) []byte {
+	var out bytes.Buffer
+	w := json.NewEncoder(&out)
+	w.SetEscapeHTML(false)
+	_ = w.Encode(v) // plain data
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
+}

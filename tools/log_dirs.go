@@ -1,9 +1,7 @@
 package tools
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -130,10 +128,10 @@ type (
 // MarshalJSON writes the fields in the order of the release that was asked for.
 func (d dirInfo) MarshalJSON() ([]byte, error) {
 	if compat39() {
-		return json.Marshal(dirInfo39{d.Partitions, d.Error, d.LogDir})
+		return plainJSON(dirInfo39{d.Partitions, d.Error, d.LogDir}), nil
 	}
 	type plain dirInfo
-	return json.Marshal(plain(d))
+	return plainJSON(plain(d)), nil
 }
 
 func describeDirs(client *kgo.Client, broker int32, topics []string) (brokerDirs, error) {
@@ -182,9 +180,5 @@ func dirsJSON(brokers []brokerDirs) string {
 			Version int          `json:"version"`
 		}{brokers, 1}
 	}
-	var out bytes.Buffer
-	w := json.NewEncoder(&out)
-	w.SetEscapeHTML(false)
-	_ = w.Encode(file) // plain data
-	return strings.TrimSuffix(out.String(), "\n")
+	return string(plainJSON(file))
 }

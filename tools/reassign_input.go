@@ -1,9 +1,7 @@
 package tools
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -260,9 +258,5 @@ func reassignmentJSON(a plan.Assignment) string {
 		}
 		file.Partitions = append(file.Partitions, e)
 	}
-	var out bytes.Buffer
-	w := json.NewEncoder(&out)
-	w.SetEscapeHTML(false)
-	_ = w.Encode(file) // plain data
-	return strings.TrimSuffix(out.String(), "\n")
+	return string(plainJSON(file))
 }

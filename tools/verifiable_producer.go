@@ -1,9 +1,7 @@
 package tools
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -188,11 +186,7 @@ func (v *verifiable) send(n int64, began time.Time) {
 }
 
 func (v *verifiable) tell(what any) {
-	var line bytes.Buffer
-	w := json.NewEncoder(&line)
-	w.SetEscapeHTML(false)
-	_ = w.Encode(what) // plain fields
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	_, _ = v.out.Write(line.Bytes())
+	fmt.Fprintf(v.out, "%s\n", plainJSON(what))
 }
