@@ -24,14 +24,15 @@ import (
 // memberKind is one kind of consumer. start lets one join the stage's group, from the earliest offset on, and returns what makes it commit and leave.
 type memberKind struct {
 	needs func(t *testing.T)
+	alone bool // not in a group with other kinds
 	start func(t *testing.T, s *groupStage) (stop func())
 }
 
 var memberKinds = map[string]memberKind{
-	"franz-go":              {start: franzMember},
+	"franz-go":              {alone: true, start: franzMember},
 	"ibm-sarama":            {start: ibmSaramaMember},
 	"shopify-sarama":        {start: shopifySaramaMember},
-	"kafka-go":              {start: kafkaGoMember},
+	"kafka-go":              {alone: true, start: kafkaGoMember},
 	"kcat":                  {needs: func(t *testing.T) { lane.Program(t, "kcat") }, start: kcatMember},
 	"java-console-3.9.1":    {needs: needJava("3.9.1"), start: javaConsoleMember("3.9.1", "org.apache.kafka.tools.consumer.ConsoleConsumer")},
 	"java-console-2.8.2":    {needs: needJava("2.8.2"), start: javaConsoleMember("2.8.2", "kafka.tools.ConsoleConsumer")},
