@@ -60,7 +60,7 @@ type Broker struct {
 	dispatcher   *api.Dispatcher
 
 	followerThrottle partition.Throttle
-	door             door
+	door             *door
 
 	epoch atomic.Int64 // broker epoch, noBrokerEpoch while not registered
 
@@ -74,7 +74,7 @@ type isrChanger interface {
 	close()
 }
 
-// Open establishes who the broker is, binds its listeners and opens its logs. Nothing is served before Serve.
+// Open establishes who the broker is, opens its logs, and binds its listeners once no predecessor is registered any more. Nothing is served before Serve.
 func Open(ctx context.Context, v *config.Values, zk *zkstate.Client, log *logrus.Entry) (*Broker, error) {
 	if err := zk.MakePersistentPaths(ctx); err != nil {
 		return nil, err
@@ -84,13 +84,16 @@ func Open(ctx context.Context, v *config.Values, zk *zkstate.Client, log *logrus
 		return nil, err
 	}
 	b := &Broker{identity: id, values: v, zk: zk, log: log.WithField("broker", id.brokerID), cluster: metadata.NewCache(), features: newFeatures(zk)}
+	b.door = newDoor()
 	b.epoch.Store(noBrokerEpoch)
-	if err := b.bind(); err != nil {
+	if err := b.openLogs(ctx); err != nil {
 		return nil, err
 	}
-	if err := b.openLogs(ctx); err != nil {
-		_ = b.server.Close(ctx)
-		return nil, err
+	if err := zk.AwaitUnheld(ctx, zkstate.BrokerIDPath(b.brokerID)); err != nil {
+		return nil, errors.Join(err, b.logs.Close())
+	}
+	if err := b.bind(); err != nil {
+		return nil, errors.Join(err, b.logs.Close())
 	}
 	if err := b.join(); err != nil {
 		return nil, errors.Join(err, b.logs.Close(), b.server.Close(ctx))
@@ -196,6 +199,7 @@ func (b *Broker) openLogs(ctx context.Context) error {
 		ProducerIDCheck:               v.Millis("producer.id.expiration.check.interval.ms"),
 		MaxTransactionTimeout:         v.Millis("transaction.max.timeout.ms"),
 		MaxDecompressed:               maxDecompressed(v),
+		Cleaner:                       cleanerConfig(b.live.values()),
 		BrokerEpoch:                   b.BrokerEpoch,
 		Now:                           time.Now,
 		Log:                           b.log.WithField("part", "log"),
@@ -324,6 +328,7 @@ func (b *Broker) Serve(controller Controller) {
 	b.live.broker = func(v *config.Values) {
 		controller.SetUncleanElection(v.Bool("unclean.leader.election.enable"))
 		b.setThrottles()
+		b.logs.ConfigureCleaner(cleanerConfig(v))
 	}
 	b.setThrottles()
 	b.live.changed = func(topic string, c commitlog.Config) {
@@ -376,7 +381,7 @@ func (b *Broker) Serve(controller Controller) {
 		b.features.follow(ctx, features.C())
 	})
 	b.door.Handler = b.dispatcher
-	b.server.Serve(&b.door)
+	b.server.Serve(b.door)
 }
 
 // autoTopic is how a topic is laid out that is made because somebody asked for it.
@@ -410,7 +415,7 @@ func (b *Broker) Register(ctx context.Context) error {
 	}
 	b.epoch.Store(stat.Czxid)
 	b.replicas.SetBrokerEpoch(stat.Czxid)
-	b.door.open.Store(true)
+	b.door.open()
 	b.log.Infof("registered in cluster %s as broker %d, epoch %d", b.clusterID, b.brokerID, stat.Czxid)
 	return nil
 }
@@ -427,6 +432,7 @@ func (b *Broker) Stop(ctx context.Context) error {
 	b.transactions.Close()
 	drain, cancel := context.WithTimeout(ctx, drainTimeout)
 	defer cancel()
+	b.door.close()
 	err := b.server.Close(drain)
 	if b.dispatcher != nil {
 		b.stopFollowing()

@@ -2,30 +2,45 @@ package broker
 
 import (
 	"errors"
-	"sync/atomic"
+	"sync"
 
 	"barnabas/broker/wire"
 )
 
-// door keeps requests out until the broker is registered for the first time: their connections are closed, so that clients turn to another broker and a controller tries again.
+// door keeps requests waiting until the broker is registered for the first time, which follows at once when it has begun to listen.
 //
 // A process that was killed and started again is reached by the controller that still believes in the registration before: what that controller says, a few partitions that changed, would
 // be all that this process knows, and clients would be told that a topic has two partitions of six. Without a registration of its own the process cannot tell by the broker epoch whom an
-// order is meant for. Apache Kafka's brokers register before they read a single request.
+// order is meant for. Apache Kafka's brokers register before they read a single request. To close connections instead would be no kindness: clients take that for a listener with TLS.
 //
 // A session that is lost later closes no door: who was served goes on being served (H29).
 type door struct {
 	wire.Handler
-	open atomic.Bool
+	opened, shut chan struct{}
+	open, close  func()
 }
 
-var errNotRegistered = errors.New("this broker is not registered yet")
+func newDoor() *door {
+	d := &door{opened: make(chan struct{}), shut: make(chan struct{})}
+	d.open = sync.OnceFunc(func() { close(d.opened) })
+	d.close = sync.OnceFunc(func() { close(d.shut) })
+	return d
+}
+
+var errNotRegistered = errors.New("this broker stops before it was registered")
 
 // Handle implements wire.Handler.
 func (d *door) Handle(r *wire.Request) {
-	if !d.open.Load() {
-		r.Close(errNotRegistered)
+	select {
+	case <-d.opened:
+		d.Handler.Handle(r)
 		return
+	default:
 	}
-	d.Handler.Handle(r)
+	select {
+	case <-d.opened:
+		d.Handler.Handle(r)
+	case <-d.shut:
+		r.Close(errNotRegistered)
+	}
 }

@@ -9,11 +9,9 @@ import (
 	"barnabas/broker/wire"
 )
 
-type outcomes struct{ failures []error }
+type outcomes chan error
 
-func (o *outcomes) Answered(_ *wire.Request, _ wire.Response, failure error) {
-	o.failures = append(o.failures, failure)
-}
+func (o outcomes) Answered(_ *wire.Request, _ wire.Response, failure error) { o <- failure }
 
 type answering struct{}
 
@@ -22,11 +20,24 @@ func (answering) Disconnected(*wire.Conn)  {}
 func (answering) Handle(req *wire.Request) { req.NoReply() }
 
 func TestNothingIsAnsweredBeforeTheFirstRegistration(t *testing.T) {
-	d := &door{Handler: answering{}}
-	seen := &outcomes{}
-	ask := func() { d.Handle(wire.NewRequest(&wire.Conn{}, nil, time.Now(), seen)) }
-	ask()
-	d.open.Store(true)
-	ask()
-	require.Equal(t, []error{errNotRegistered, nil}, seen.failures)
+	for _, row := range []struct {
+		name string
+		end  func(*door)
+		want error
+	}{{"registered", func(d *door) { d.open(); d.open() }, nil}, {"stopped", func(d *door) { d.close(); d.close() }, errNotRegistered}} {
+		t.Run(row.name, func(t *testing.T) {
+			d := newDoor()
+			d.Handler = answering{}
+			seen := make(outcomes, 1)
+			asked := make(chan struct{})
+			go func() {
+				close(asked)
+				d.Handle(wire.NewRequest(&wire.Conn{}, nil, time.Now(), seen))
+			}()
+			<-asked
+			require.Empty(t, seen)
+			row.end(d)
+			require.Equal(t, row.want, <-seen)
+		})
+	}
 }

@@ -48,6 +48,11 @@ func theNodeOfAnotherLiveSessionIsNotTakenAndTheErrorNamesIt(t *testing.T, addr 
 	_, err = two.RegisterEphemeral(ctx, BrokerIDPath(1), []byte("two"))
 	var held *HeldError
 	require.ErrorAs(t, err, &held)
+	var known *HeldError
+	require.ErrorAs(t, two.AwaitUnheld(ctx, BrokerIDPath(1)), &known)
+	require.Equal(t, held, known)
+	require.NoError(t, two.AwaitUnheld(ctx, BrokerIDPath(2)), "nobody has it")
+	require.NoError(t, one.AwaitUnheld(ctx, BrokerIDPath(1)), "it is its own")
 	id, _ := one.Session()
 	assert.Equal(t, HeldError{Path: BrokerIDPath(1), Owner: id, Data: []byte("one")}, *held)
 	r, err := one.One(ctx, Get(BrokerIDPath(1)))
@@ -64,6 +69,9 @@ func theNodeOfADeadSessionIsWaitedOut(t *testing.T, addr string) {
 	require.NoError(t, err)
 	p.refuse() // as kill -9 does, without a goodbye
 	restarted := connect(t, addr, nil)
+	require.NoError(t, restarted.AwaitUnheld(ctx, BrokerIDPath(1)))
+	_, err = restarted.One(ctx, Exists(BrokerIDPath(1)))
+	require.ErrorIs(t, err, ErrNoNode)
 	stat, err := restarted.RegisterEphemeral(ctx, BrokerIDPath(1), []byte("new"))
 	require.NoError(t, err)
 	id, _ := restarted.Session()
@@ -77,6 +85,7 @@ func aPersistentNodeInTheWayIsAnErrorAtOnce(t *testing.T, addr string) {
 	var held *HeldError
 	require.ErrorAs(t, err, &held)
 	assert.Zero(t, held.Owner)
+	require.ErrorAs(t, c.AwaitUnheld(ctx, BrokerIDPath(1)), &held)
 }
 
 func electionsCountUpAndTheLoserLearnsWhoWon(t *testing.T, addr string) {
