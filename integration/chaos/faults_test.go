@@ -49,6 +49,7 @@ func runFaults(t *testing.T, brokers, partitions int) {
 	t.Logf("BARNABAS_CHAOS_SEED=%d", seed)
 	w := newWorld(t, brokers, partitions, seed)
 	load := history.Start(t, history.Config{Seeds: w.Seeds(), Topic: loaded, Producers: producers, PerSecond: perSecond, MaxValue: 120})
+	watched := w.watchMetadata(t)
 	met := map[string]int{}
 	faults := 0
 	for faults < minFaults {
@@ -73,6 +74,7 @@ func runFaults(t *testing.T, brokers, partitions int) {
 	}
 	assert.Empty(t, load.Finish(t, history.Promise{Idempotent: true}))
 	assert.Empty(t, load.Refused())
+	assert.Empty(t, watched())
 	w.compareReplicas(t)
 	t.Logf("%d faults (%s), %d acknowledged records", faults, told(met), load.Acked())
 	require.GreaterOrEqual(t, faults, minFaults)
