@@ -66,6 +66,22 @@ func logConfig(broker *config.Values, topic map[string]string) commitlog.Config 
 	return c
 }
 
+// cleanerConfig is how the broker compacts; without log.cleaner.enable it does not.
+func cleanerConfig(v *config.Values) commitlog.CleanerConfig {
+	c := commitlog.CleanerConfig{
+		Threads:           int(v.Int("log.cleaner.threads")),
+		DedupeBytes:       v.Int("log.cleaner.dedupe.buffer.size"),
+		LoadFactor:        v.Float("log.cleaner.io.buffer.load.factor"),
+		BufferBytes:       v.Int("log.cleaner.io.buffer.size"),
+		MaxBytesPerSecond: v.Float("log.cleaner.io.max.bytes.per.second"),
+		Backoff:           v.Millis("log.cleaner.backoff.ms"),
+	}
+	if !v.Bool("log.cleaner.enable") {
+		c.Threads = 0
+	}
+	return c
+}
+
 func compression(get func(string) string, long func(string) int64) commitlog.Compression {
 	switch get("compression.type") {
 	case "uncompressed":

@@ -100,6 +100,9 @@ func (m *Manager) ConfigureCleaner(c CleanerConfig) {
 	m.cleanerChange.Lock()
 	defer m.cleanerChange.Unlock()
 	if m.cleanerRun != nil {
+		if m.cleanerRun.cfg == c.withDefaults() {
+			return
+		}
 		m.cleanerRun.end()
 	}
 	m.mu.Lock()
