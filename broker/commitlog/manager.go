@@ -229,28 +229,30 @@ func (m *Manager) GetFuture(tp TopicPartition) *Log {
 // none. A zero id makes a log without partition.metadata. An existing log is returned whatever its id: the caller compares.
 // While a directory is offline a partition may have its log in there: then the caller must know that the partition is new.
 func (m *Manager) GetOrCreate(tp TopicPartition, id TopicID, isFuture bool) (*Log, error) {
+	l, created, err := m.getOrPlan(tp, isFuture)
+	if err != nil || !created {
+		return l, err
+	}
+	d := m.dirOf(l)
+	if !isFuture {
+		// The checkpoints may still speak of an earlier log of that name. After a crash it would be believed of this one,
+		// which would lose its beginning (H36).
+		if err := m.pointsLowered(l); err != nil {
+			return nil, err
+		}
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	logs, state := m.mu.current, currentDir
+	logs := m.mu.current
 	if isFuture {
-		logs, state = m.mu.future, futureDir
+		logs = m.mu.future
 	}
-	if l := logs[tp]; l != nil {
-		return l, l.parent.err()
-	}
-	if m.mu.closed {
+	switch other := logs[tp]; {
+	case other != nil:
+		return other, other.parent.err()
+	case m.mu.closed:
 		return nil, fmt.Errorf("%w: the log manager is closed", kerr.KafkaStorageError)
 	}
-	d, err := m.chooseDirLocked(tp, isFuture)
-	if err != nil {
-		return nil, err
-	}
-	name, err := dirName(tp, state)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", kerr.InvalidTopicException, err)
-	}
-	l := newLog(m.env, &d.logDir, tp, filepath.Join(d.path, name), m.cfg.TopicConfig(tp.Topic))
-	l.future.Store(isFuture)
 	if err := l.create(id); err != nil {
 		return nil, d.fail(err)
 	}
@@ -258,6 +260,33 @@ func (m *Manager) GetOrCreate(tp TopicPartition, id TopicID, isFuture bool) (*Lo
 	delete(m.mu.prefer, tp)
 	m.flushSoon(l)
 	return l, nil
+}
+
+// getOrPlan returns the partition's log, or one that is yet to be created and the directory chosen for it.
+func (m *Manager) getOrPlan(tp TopicPartition, isFuture bool) (l *Log, planned bool, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	logs, state := m.mu.current, currentDir
+	if isFuture {
+		logs, state = m.mu.future, futureDir
+	}
+	if l := logs[tp]; l != nil {
+		return l, false, l.parent.err()
+	}
+	if m.mu.closed {
+		return nil, false, fmt.Errorf("%w: the log manager is closed", kerr.KafkaStorageError)
+	}
+	d, err := m.chooseDirLocked(tp, isFuture)
+	if err != nil {
+		return nil, false, err
+	}
+	name, err := dirName(tp, state)
+	if err != nil {
+		return nil, false, fmt.Errorf("%w: %w", kerr.InvalidTopicException, err)
+	}
+	l = newLog(m.env, &d.logDir, tp, filepath.Join(d.path, name), m.cfg.TopicConfig(tp.Topic))
+	l.future.Store(isFuture)
+	return l, true, nil
 }
 
 // chooseDirLocked picks the directory for a new log: the preferred one, else the one with the fewest logs. A future log

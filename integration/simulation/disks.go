@@ -8,6 +8,7 @@ import (
 	"barnabas/broker/partition"
 	"barnabas/broker/vfs"
 	"barnabas/controller"
+	"barnabas/zkstate"
 )
 
 // howItEnds says what becomes of what the disk was not yet told to keep.
@@ -100,6 +101,9 @@ func breakDisk(s *Sim, n *node) {
 	}
 	left := s.w.rand.IntN(20)
 	kinds := pick(s.w, [][]vfs.OpKind{{vfs.OpSync}, {vfs.OpWrite}, {vfs.OpSync, vfs.OpWrite, vfs.OpCreate, vfs.OpRename, vfs.OpTruncate, vfs.OpSyncDir}})
+	if s.flush == partition.FlushAsKafka {
+		kinds = []vfs.OpKind{vfs.OpWrite} // a failed sync loses pages, as a power cut does
+	}
 	n.disk.Inject(func(o vfs.Op) error {
 		if slices.Contains(kinds, o.Kind) {
 			if left--; left < 0 {
@@ -110,6 +114,40 @@ func breakDisk(s *Sim, n *node) {
 	})
 	disk := n.disk
 	s.unlessCalm(4*time.Second, func() { disk.Inject(nil) })
+}
+
+// operate is an operator who looks for replicas that their broker took out of use because something that was safe is
+// damaged (H47). Unless it is the last one, the replica is removed and made anew from the others.
+func (s *Sim) operate() {
+	s.w.in(2*time.Second, func() {
+		for _, n := range s.nodes {
+			if n.up && !n.paused && !n.broker.failed && !s.quiet() {
+				s.replaceDamaged(n)
+			}
+		}
+		s.operate()
+	})
+}
+
+func (s *Sim) replaceDamaged(n *node) {
+	for _, log := range n.broker.logs.All() {
+		if log.Err() == nil {
+			continue
+		}
+		state := s.facts.states[zkstate.PartitionStatePath(log.TP().Topic, log.TP().Partition)]
+		if slices.Equal(state.ISR, []int32{n.id}) {
+			continue
+		}
+		s.Done.Damaged++
+		s.w.tell("node %d: the operator removes the damaged replica of %s", n.id, log.TP())
+		dir := log.Dir()
+		n.crash(processEnds)
+		if err := n.disk.RemoveAll(dir); err != nil {
+			panic(err)
+		}
+		n.start()
+		return
+	}
 }
 
 // jumpClock moves a node's clock; timeouts do not care, timestamps do.

@@ -47,7 +47,7 @@ type Sim struct {
 type Tally struct {
 	Steps, Transactions, Elections, Crashes, Pauses, Cuts, Expiries, Lost, Repeated int
 	TopicsCreated, TopicsDeleted, Reassignments, ISRChanges                         int
-	PowerCuts, DiskErrors, ClockJumps, Leads, Committed, Acked, Read                int
+	Damaged, PowerCuts, DiskErrors, ClockJumps, Leads, Committed, Acked, Read       int
 }
 
 const (
@@ -90,6 +90,7 @@ func run(seed uint64, trace *strings.Builder, plant string, drop map[int]bool) (
 	s.planWork()
 	s.planInspection()
 	s.startClients()
+	s.operate()
 	if err := s.w.runUntil(stormLasts, look); err != nil {
 		return s, s.failed(seed, err)
 	}

@@ -70,6 +70,7 @@ func (t *Tally) add(o Tally) {
 	t.TopicsDeleted += o.TopicsDeleted
 	t.Reassignments += o.Reassignments
 	t.ISRChanges += o.ISRChanges
+	t.Damaged += o.Damaged
 	t.PowerCuts += o.PowerCuts
 	t.DiskErrors += o.DiskErrors
 	t.ClockJumps += o.ClockJumps
