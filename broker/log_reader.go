@@ -22,13 +22,9 @@ type logReader struct {
 // read gives every batch of a partition. It reads to where the log ends while it reads, the high watermark or not: what a leader has in its log is going to be committed, and a commit must not
 // be missing afterwards. Compaction may have left nothing at the end, and a batch may be larger than the buffer (BR-041): neither ends the reading early, nor makes it go on for ever.
 func (l logReader) read(ctx context.Context, p int32, each func(record.Batch)) error {
-	replica := l.replicas.Partition(l.topic, p)
-	if replica == nil {
-		return kerr.NotLeaderForPartition
-	}
-	log := replica.Log()
-	if log == nil {
-		return kerr.NotLeaderForPartition
+	log, err := l.log(p)
+	if err != nil {
+		return err
 	}
 	for at := log.StartOffset(); at < log.EndOffset() && ctx.Err() == nil; {
 		next, err := l.readSome(log, at, each)
@@ -73,4 +69,13 @@ func (l logReader) readSome(log *commitlog.Log, from int64, each func(record.Bat
 		data = rest
 	}
 	return next, nil
+}
+
+func (l logReader) log(p int32) (*commitlog.Log, error) {
+	if replica := l.replicas.Partition(l.topic, p); replica != nil {
+		if log := replica.Log(); log != nil {
+			return log, nil
+		}
+	}
+	return nil, kerr.NotLeaderForPartition
 }

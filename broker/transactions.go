@@ -63,7 +63,27 @@ func (l *transactionLog) Append(p int32, batch []byte, done func(error)) {
 	}, func(r []partition.ProduceResult) { done(r[0].Err) })
 }
 
-// Read implements txn.Reader.
+// committedPoll is how often a coordinator looks whether what it has loaded is on the other replicas: a fetch of theirs away, mostly.
+const committedPoll = 2 * time.Millisecond
+
+// Read implements txn.Reader. Nothing is appended meanwhile: only the coordinator does, and it waits.
 func (l *transactionLog) Read(ctx context.Context, p int32, each func(record.Batch)) error {
-	return l.reader.read(ctx, p, each)
+	log, err := l.reader.log(p)
+	if err != nil {
+		return err
+	}
+	end := log.EndOffset()
+	if err := l.reader.read(ctx, p, each); err != nil {
+		return err
+	}
+	tick := time.NewTicker(committedPoll)
+	defer tick.Stop()
+	for log.HighWatermark() < end {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+	return nil
 }

@@ -21,8 +21,9 @@ type Appender interface {
 
 // Reader reads the partitions of __transaction_state that this broker leads.
 type Reader interface {
-	// Read gives every batch from the start of the log to its end, in order. A
-	// batch is valid during the call. It ends early with ctx.
+	// Read gives every batch from the start of the log to its end, in order, and
+	// returns when all of them are committed. A batch is valid during the call. It
+	// ends early with ctx.
 	Read(ctx context.Context, partition int32, each func(record.Batch)) error
 }
 

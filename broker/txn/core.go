@@ -124,9 +124,7 @@ func (c *Core) answer(f func()) { c.out.Answers = append(c.out.Answers, f) }
 // write changes the status of an id, when the change is committed in the log, and
 // then calls done. An error leaves the status as it is.
 func (c *Core) write(t *transaction, next status, done func(nowMs int64, err error)) {
-	if next.state != t.now.state || !next.state.decided() { // a decision is written again by a new coordinator
-		mustFollow(t.id, t.now.state, next.state)
-	}
+	mustFollow(t.id, t.now.state, next.state)
 	c.append(t, next, recordValue(&next), func(nowMs int64, err error) {
 		if err == nil {
 			t.now = next

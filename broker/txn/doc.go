@@ -24,10 +24,10 @@
 //
 //   - a state counts, and is answered, when it is committed in the log (high
 //     watermark); until then the next change has to wait (CONCURRENT_TRANSACTIONS)
-//   - no marker leaves before the decision is committed; one found in the log by a
-//     new coordinator is written once more first, since the log's end may be lost
-//     with this broker, and then half of the partitions would have been told what
-//     nobody remembers
+//   - what a new coordinator finds in the log is committed before it counts. The end
+//     of its log may still be lost with this broker: markers of a decision that
+//     nobody remembers would tear a transaction, and a partition that was added there
+//     would have a transaction that nobody ends
 //   - partitions of a transaction are in the log before AddPartitionsToTxn is
 //     answered, and leave it with the last marker
 //   - a core whose broker has given up the partition appends nothing more, and its

@@ -64,32 +64,18 @@ func (l *Loader) bad(offset int64, err error) {
 	}
 }
 
-// Loaded takes over what a Loader gathered. The Core must be new, and the Loader
-// is not used again. Decisions that are found are carried out.
+// Loaded takes over what a Loader gathered, all of which is committed. The Core
+// must be new, and the Loader is not used again. Decisions that are found are
+// carried out.
 func (c *Core) Loaded(nowMs int64, l *Loader) {
 	//purecore:anyorder each id for itself
 	for id, s := range l.ids {
 		c.ids[id] = &transaction{id: id, now: s}
 	}
 	for _, t := range c.matching(func(t *transaction) bool { return t.now.state.decided() }) {
-		c.resume(nowMs, t)
+		c.mark(nowMs, t)
 	}
 	if l.Bad > 0 {
 		c.remark("%d records of the transaction topic cannot be read and are left out; the first at %v", l.Bad, l.First)
 	}
-}
-
-// resume carries out a decision that was found in the log. The end of a new
-// leader's log may not be on the other replicas: the decision is written once
-// more, and when that is committed it cannot be lost any more.
-func (c *Core) resume(nowMs int64, t *transaction) {
-	c.write(t, t.now, func(nowMs int64, err error) {
-		switch {
-		case c.gone:
-		case err == nil:
-			c.mark(nowMs, t)
-		default:
-			c.later(nowMs, func(nowMs int64) { c.resume(nowMs, t) })
-		}
-	})
 }
