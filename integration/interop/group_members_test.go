@@ -30,8 +30,8 @@ type memberKind struct {
 
 var memberKinds = map[string]memberKind{
 	"franz-go":              {alone: true, start: franzMember},
-	"ibm-sarama":            {start: ibmSaramaMember},
-	"shopify-sarama":        {start: shopifySaramaMember},
+	"ibm-sarama":            {alone: true, start: ibmSaramaMember},
+	"shopify-sarama":        {alone: true, start: shopifySaramaMember},
 	"kafka-go":              {alone: true, start: kafkaGoMember},
 	"kcat":                  {needs: func(t *testing.T) { lane.Program(t, "kcat") }, start: kcatMember},
 	"java-console-3.9.1":    {needs: needJava("3.9.1"), start: javaConsoleMember("3.9.1", "org.apache.kafka.tools.consumer.ConsoleConsumer")},
@@ -49,7 +49,7 @@ func needJava(version string) func(*testing.T) {
 const memberHeartbeat = 300 * time.Millisecond
 
 func franzMember(t *testing.T, s *groupStage) func() {
-	cl, err := kgo.NewClient(kgo.SeedBrokers(s.bootstrap), kgo.ConsumerGroup(s.group), kgo.ConsumeTopics(s.topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+	cl, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(s.bootstrap, ",")...), kgo.ConsumerGroup(s.group), kgo.ConsumeTopics(s.topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.Balancers(kgo.RangeBalancer()), kgo.HeartbeatInterval(memberHeartbeat), kgo.FetchMaxWait(100*time.Millisecond), kgo.MetadataMinAge(50*time.Millisecond))
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())

