@@ -2,7 +2,11 @@ package broker
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
+
+	"github.com/twmb/franz-go/pkg/kerr"
 
 	"barnabas/zkstate"
 )
@@ -33,12 +37,22 @@ func (p *producerIDs) Next(ctx context.Context) (int64, error) {
 	// The lock is not held meanwhile: two callers may take a block each, and the rest of one is skipped.
 	block, err := p.zk.AllocateProducerIDs(ctx, p.brokerID)
 	if err != nil {
-		return 0, err
+		return 0, retriable(err)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mu.next, p.mu.last = block.First+1, block.Last
 	return block.First, nil
+}
+
+// retriable makes ZooKeeper's absence an error that producers wait out: the one that Kafka's brokers answer while they have no block (KIP-730). Anything unknown ends a producer for good.
+func retriable(err error) error {
+	for _, passing := range []error{zkstate.ErrConnectionLoss, zkstate.ErrSessionExpired, context.DeadlineExceeded, context.Canceled} {
+		if errors.Is(err, passing) {
+			return fmt.Errorf("%w: %w", kerr.CoordinatorLoadInProgress, err)
+		}
+	}
+	return err
 }
 
 func (p *producerIDs) take() (int64, bool) {
