@@ -76,8 +76,7 @@ func (s *compactionScript) produce() {
 	s.done("produce %d by %d", n, pid)
 }
 
-func (s *compactionScript) endTransaction() {
-	pid := int64(3 + s.rng.IntN(2))
+func (s *compactionScript) endTransaction(pid int64) {
 	if !s.log.HasOpenTransaction(pid) {
 		return
 	}
@@ -107,8 +106,12 @@ func (s *compactionScript) step() {
 	case n < 50:
 		s.produce()
 	case n < 62:
-		s.endTransaction()
+		s.endTransaction(int64(3 + s.rng.IntN(2)))
 	case n < 72:
+		if s.rng.IntN(2) == 0 {
+			s.endTransaction(3)
+			s.endTransaction(4)
+		}
 		// What this replica loses of committed records it would be sent again; a lone one has to keep them.
 		require.NoError(s.t, l.Flush())
 		s.now.flushed, s.now.settled = l.EndOffset(), true
@@ -226,6 +229,21 @@ func (s *compactionScript) agrees(l *Log, got []record.Batch, all []record.Batch
 			return fmt.Errorf("batch %d-%d is none that was appended", b.BaseOffset(), b.LastOffset())
 		}
 	}
+	sequences := map[int64]int32{}
+	for _, b := range below {
+		if b.HasProducerID() && !b.IsControl() {
+			sequences[b.ProducerID()] = b.LastSequence()
+		}
+	}
+	for _, p := range l.ProducerStates() {
+		if want, ok := sequences[p.ProducerID]; ok && p.LastSequence != want {
+			return fmt.Errorf("the last sequence of producer %d is %d, found %d", p.ProducerID, want, p.LastSequence)
+		}
+		delete(sequences, p.ProducerID)
+	}
+	if len(sequences) > 0 {
+		return fmt.Errorf("producers are forgotten, with sequences %v", sequences)
+	}
 	stable := l.LastStableOffset()
 	want := committedView(t, below, stable, byMarkers(t, below))
 	have := committedView(t, got, stable, byIndex(t, l, got))
@@ -324,5 +342,5 @@ func TestAPowerCutDuringACleaningKeepsTheLastRecordOfEachKey(t *testing.T) {
 		})
 	}
 	t.Logf("%d power cuts, %d cleanings", cuts, cleanings)
-	require.Greater(t, cleanings, 2*int(last-first+1), "the scripts clean next to nothing")
+	require.Greater(t, cleanings, 3*int(last-first+1), "the scripts clean next to nothing")
 }

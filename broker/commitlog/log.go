@@ -46,7 +46,6 @@ type Log struct {
 	recoveryPoint atomic.Int64
 	lastFlush     atomic.Int64 // ms
 	truncations   atomic.Int64 // so that a flush or a cleaning notices that the log was cut meanwhile
-	swaps         atomic.Int64 // so that a reader notices that segments were compacted meanwhile
 	cleaned       atomic.Int64 // everything below is compacted, as the checkpoint says; noOffset: it never was
 	cleaning      cleaningState
 	newNames      atomic.Bool // files were made whose names are not synced

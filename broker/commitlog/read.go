@@ -24,6 +24,9 @@ type ReadResult struct {
 	Bytes                int
 	FirstEntryIncomplete bool // MaxBytes cut the first batch
 	StartPos             Position
+
+	log  *Log
+	list []*segment // in which the batches were found
 }
 
 // readAttempts bounds how often a read starts anew because a segment was deleted under it.
@@ -80,7 +83,7 @@ func (l *Log) read(from int64, o ReadOptions) (ReadResult, error) {
 		return ReadResult{StartPos: p}, err
 	}
 	for i := floor(list, from); i < len(list) && list[i].base <= upTo.SegmentBase; i++ {
-		r, found, err := l.readSegment(list[i], from, upTo, o)
+		r, found, err := l.readSegment(list, i, from, upTo, o)
 		if err != nil || found {
 			return r, err
 		}
@@ -148,7 +151,8 @@ func (l *Log) limitOf(s *segment, end Position) int64 {
 }
 
 // readSegment reads from one segment; false when it holds nothing from the offset on.
-func (l *Log) readSegment(s *segment, from int64, upTo Position, o ReadOptions) (ReadResult, bool, error) {
+func (l *Log) readSegment(list []*segment, i int, from int64, upTo Position, o ReadOptions) (ReadResult, bool, error) {
+	s := list[i]
 	limit := l.limitOf(s, upTo)
 	f, err := s.open()
 	if err != nil {
@@ -163,7 +167,7 @@ func (l *Log) readSegment(s *segment, from int64, upTo Position, o ReadOptions) 
 		s.file.release()
 		return ReadResult{}, false, err
 	}
-	r := ReadResult{StartPos: Position{from, s.base, pos}}
+	r := ReadResult{StartPos: Position{from, s.base, pos}, log: l, list: list}
 	n := min(limit-pos, int64(max(o.MaxBytes, 0)))
 	if n < first {
 		if o.MinOneBatch {
@@ -206,10 +210,20 @@ type AbortedTxn struct {
 	FirstOffset int64
 }
 
-// AbortedTransactions lists the aborted transactions that have records in [from, upTo).
+// AbortedTransactions lists the aborted transactions that have records in [from, upTo), for batches that were read before.
+func (r ReadResult) AbortedTransactions(from, upTo int64) ([]AbortedTxn, error) {
+	// A compaction takes out what was aborted, and then it is not listed any more: whoever has read the batches before must
+	// get the list of before.
+	return r.log.abortedIn(r.list, from, upTo)
+}
+
+// AbortedTransactions lists the aborted transactions that have records in [from, upTo) now.
 func (l *Log) AbortedTransactions(from, upTo int64) ([]AbortedTxn, error) {
+	return l.abortedIn(l.list(), from, upTo)
+}
+
+func (l *Log) abortedIn(list []*segment, from, upTo int64) ([]AbortedTxn, error) {
 	var found []AbortedTxn
-	list := l.list()
 	for _, s := range list[floor(list, from):] {
 		entries, err := s.abortedList()
 		if err != nil {

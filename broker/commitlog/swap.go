@@ -160,7 +160,6 @@ func (sw *swap) publishLocked() {
 	i := indexOfRun(list, sw.old)
 	next := slices.Concat(list[:i], sw.out.done, list[i+len(sw.old):])
 	l.segments.Store(&next)
-	l.swaps.Add(1)
 	l.marks.Lock()
 	if h := l.high.Load(); sw.replaces(h) {
 		l.high.CompareAndSwap(h, &Position{h.Offset, noOffset, 0})

@@ -49,7 +49,6 @@ func Verify(f vfs.FS, dir string) ([]Problem, error) {
 			return v.problems, err
 		}
 	}
-	v.compacted = false // the last batch of each producer is always there
 	v.snapshot(v.order.next, plan.snapshots)
 	return v.problems, nil
 }
@@ -296,11 +295,14 @@ func (v *verifier) snapshot(offset int64, snapshots []int64) {
 
 func (v *verifier) producer(path string, have *producer) {
 	want := v.producers.byID[have.id]
-	if want == nil || v.compacted {
+	if want == nil {
 		return
 	}
 	h, _ := have.last()
 	w, known := want.last()
+	if v.compacted && w.lastOffset < h.lastOffset {
+		return // the batch is gone: its producer had written another one, which a crash or truncation may have taken
+	}
 	switch {
 	case have.epoch != want.epoch, known && h.lastOffset >= 0 && (h.lastSeq != w.lastSeq || h.lastOffset != w.lastOffset):
 		v.addf(path, -1, "producer %d: epoch %d, sequence %d at offset %d; by the log epoch %d, sequence %d at offset %d",

@@ -91,7 +91,7 @@ func (p *Partition) read(req *FetchRequest, r reader, in *FetchPartition, out *F
 	if p.held(log, r, req.ReplicaID) {
 		upTo = min(upTo, in.FetchOffset)
 	}
-	at, err := p.readLog(log, in, out, upTo, maxBytes, oneBatch, req.Version)
+	found, err := p.readLog(log, in, out, upTo, maxBytes, oneBatch, req.Version)
 	if err != nil {
 		if errors.Is(err, kerr.OffsetOutOfRange) && p.state.role == roleFollower && !r.follower && in.FetchOffset > end.Offset {
 			// The consumer was sent here and is ahead of this follower: it has to go
@@ -104,7 +104,7 @@ func (p *Partition) read(req *FetchRequest, r reader, in *FetchPartition, out *F
 	}
 	out.HighWatermark, out.LogStartOffset, out.LastStableOffset = hw, start, stable
 	if r.bound == toLastStable && out.Records.Length > 0 {
-		aborted, err := log.AbortedTransactions(in.FetchOffset, upTo)
+		aborted, err := found.AbortedTransactions(in.FetchOffset, upTo)
 		if err != nil {
 			p.role.RUnlock()
 			out.Records.Release()
@@ -122,7 +122,7 @@ func (p *Partition) read(req *FetchRequest, r reader, in *FetchPartition, out *F
 	var s step
 	var broken error
 	if record && r.follower && out.DivergingEpoch < 0 {
-		position := at
+		position := found.StartPos
 		if position.Offset != in.FetchOffset {
 			position = commitlog.Position{Offset: in.FetchOffset, SegmentBase: -1}
 		}
@@ -134,36 +134,37 @@ func (p *Partition) read(req *FetchRequest, r reader, in *FetchPartition, out *F
 	}
 	p.role.RUnlock()
 	p.finish(s, broken)
-	return at
+	return found.StartPos
 }
 
 // readLog compares epochs if the request asks for it (KIP-595), then reads.
-func (p *Partition) readLog(log *commitlog.Log, in *FetchPartition, out *FetchResult, upTo int64, maxBytes int32, oneBatch bool, version int16) (commitlog.Position, error) {
+func (p *Partition) readLog(log *commitlog.Log, in *FetchPartition, out *FetchResult, upTo int64, maxBytes int32, oneBatch bool, version int16) (commitlog.ReadResult, error) {
+	nowhere := commitlog.ReadResult{StartPos: unknown}
 	if in.LastFetchedEpoch >= 0 {
 		epoch, endOffset := log.EndOffsetForEpoch(in.LastFetchedEpoch)
 		if epoch < 0 || endOffset < 0 {
-			return unknown, kerr.OffsetOutOfRange
+			return nowhere, kerr.OffsetOutOfRange
 		}
 		if in.FetchOffset < log.StartOffset() {
-			return unknown, kerr.OffsetOutOfRange
+			return nowhere, kerr.OffsetOutOfRange
 		}
 		if epoch < in.LastFetchedEpoch || endOffset < in.FetchOffset {
 			out.DivergingEpoch, out.DivergingEndOffset = epoch, endOffset
-			return unknown, nil
+			return nowhere, nil
 		}
 	}
 	res, err := log.Read(in.FetchOffset, commitlog.ReadOptions{MaxBytes: int(maxBytes), MinOneBatch: oneBatch, UpTo: upTo})
 	if err != nil {
-		return unknown, err
+		return nowhere, err
 	}
 	if res.FirstEntryIncomplete && version > 2 {
 		// A cut-off batch is of use to nobody since clients can ask for one whole
 		// batch whatever its size (KIP-74).
 		res.Range.Release()
-		return res.StartPos, nil
+		return res, nil
 	}
 	out.Records = res.Range
-	return res.StartPos, nil
+	return res, nil
 }
 
 // admitFollower checks that a fetching replica is one of this partition, and that
