@@ -110,6 +110,22 @@ func (m *mixed) waitReplicas(t *testing.T, topic string, p int32, want ...int32)
 	})
 }
 
+// waitISR waits until ZooKeeper has the ISR, in any order.
+func (m *mixed) waitISR(t *testing.T, topic string, want ...int32) {
+	t.Helper()
+	m.eventually(t, fmt.Sprintf("ISR %v of %s-0", want, topic), func() error {
+		r, err := m.zk.One(context.Background(), zkstate.Get(zkstate.PartitionStatePath(topic, 0)))
+		if err != nil {
+			return err
+		}
+		state, err := zkstate.DecodePartitionState(r.Data)
+		if err == nil && !slices.Equal(slices.Sorted(slices.Values(state.ISR)), slices.Sorted(slices.Values(want))) {
+			err = fmt.Errorf("%+v", state)
+		}
+		return err
+	})
+}
+
 func (m *mixed) movesByRequest(t *testing.T) {
 	for _, target := range [][]int32{{1, 2}, {2, 3}, {3, 1}, {1, 2, 3}} {
 		var req kadm.AlterPartitionAssignmentsReq
