@@ -26,6 +26,7 @@ func BenchmarkAcksAllOfALoneLeader(b *testing.B) {
 				own := append([]byte(nil), records...)
 				done := make(chan struct{}, 1)
 				for pb.Next() {
+					copy(own, records) // offsets are stamped in place
 					w.m.Produce(&ProduceRequest{Acks: -1, Timeout: time.Minute, Version: 9, Origin: commitlog.Client,
 						Partitions: []ProducePartition{{Topic: "a", Records: own}}}, func(r []ProduceResult) {
 						if r[0].Err != nil {
