@@ -44,7 +44,7 @@ func brokerCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			waitForSignal()
+			waitForSignal(node.broker.Homeless())
 			return node.stop()
 		},
 	}

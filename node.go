@@ -155,7 +155,12 @@ func (n *node) stop() error {
 	n.watching.Wait()
 	err := n.stopParts()
 	n.zk.Close()
-	return err
+	select {
+	case <-n.broker.Homeless():
+		return errors.Join(broker.ErrHomeless, err)
+	default:
+		return err
+	}
 }
 
 func (n *node) stopParts() error {

@@ -81,7 +81,7 @@ func (q quickstart) run() error {
 		return err
 	}
 	fmt.Print(q.banner())
-	waitForSignal(zk.Done())
+	waitForSignal(zk.Done(), node.broker.Homeless())
 	fmt.Println("stopping; everything is kept in", q.data)
 	return errors.Join(zk.Err(), node.stop())
 }

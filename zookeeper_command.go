@@ -49,12 +49,11 @@ func zookeeperCommand() *cli.Command {
 func waitForSignal(gone ...<-chan struct{}) {
 	ctx, restore := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer restore()
-	var lost <-chan struct{}
-	if len(gone) > 0 {
-		lost = gone[0]
-	}
+	var lost [2]<-chan struct{} // what was not given is never gone
+	copy(lost[:], gone)
 	select {
 	case <-ctx.Done():
-	case <-lost:
+	case <-lost[0]:
+	case <-lost[1]:
 	}
 }

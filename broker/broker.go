@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -61,6 +62,7 @@ type Broker struct {
 
 	followerThrottle partition.Throttle
 	door             *door
+	homeless         signal
 
 	epoch atomic.Int64 // broker epoch, noBrokerEpoch while not registered
 
@@ -84,7 +86,7 @@ func Open(ctx context.Context, v *config.Values, zk *zkstate.Client, log *logrus
 		return nil, err
 	}
 	b := &Broker{identity: id, values: v, zk: zk, log: log.WithField("broker", id.brokerID), cluster: metadata.NewCache(), features: newFeatures(zk)}
-	b.door = newDoor()
+	b.door, b.homeless = newDoor(), newSignal()
 	b.epoch.Store(noBrokerEpoch)
 	if err := b.openLogs(ctx); err != nil {
 		return nil, err
@@ -312,8 +314,18 @@ func (b *Broker) dirFailed(dir string, err error) {
 		if err := b.zk.NotifyLogDirFailure(ctx, b.brokerID); err != nil {
 			b.log.WithError(err).Warn("telling the controller of the failed log directory")
 		}
+		if !slices.ContainsFunc(b.logs.Dirs(), func(d commitlog.DirInfo) bool { return d.Err == nil }) {
+			b.log.Error("every log directory has failed: this broker can hold nothing and stops")
+			b.homeless.close()
+		}
 	})
 }
+
+// Homeless is closed when the last log directory has failed: there is nothing left to serve.
+func (b *Broker) Homeless() <-chan struct{} { return b.homeless.done }
+
+// ErrHomeless is why a broker ends that has lost every log directory.
+var ErrHomeless = errors.New("every log directory has failed")
 
 // Controller is this process's part of the cluster's controller.
 type Controller interface {

@@ -16,15 +16,23 @@ import (
 // A session that is lost later closes no door: who was served goes on being served (H29).
 type door struct {
 	wire.Handler
-	opened, shut chan struct{}
-	open, close  func()
+	opened, shut signal
 }
 
-func newDoor() *door {
-	d := &door{opened: make(chan struct{}), shut: make(chan struct{})}
-	d.open = sync.OnceFunc(func() { close(d.opened) })
-	d.close = sync.OnceFunc(func() { close(d.shut) })
-	return d
+func newDoor() *door { return &door{opened: newSignal(), shut: newSignal()} }
+
+func (d *door) open()  { d.opened.close() }
+func (d *door) close() { d.shut.close() }
+
+// signal is a channel that may be closed more than once.
+type signal struct {
+	done  chan struct{}
+	close func()
+}
+
+func newSignal() signal {
+	done := make(chan struct{})
+	return signal{done, sync.OnceFunc(func() { close(done) })}
 }
 
 var errNotRegistered = errors.New("this broker stops before it was registered")
@@ -32,15 +40,15 @@ var errNotRegistered = errors.New("this broker stops before it was registered")
 // Handle implements wire.Handler.
 func (d *door) Handle(r *wire.Request) {
 	select {
-	case <-d.opened:
+	case <-d.opened.done:
 		d.Handler.Handle(r)
 		return
 	default:
 	}
 	select {
-	case <-d.opened:
+	case <-d.opened.done:
 		d.Handler.Handle(r)
-	case <-d.shut:
+	case <-d.shut.done:
 		r.Close(errNotRegistered)
 	}
 }

@@ -303,6 +303,17 @@ func (b *Broker) Running() bool {
 	}
 }
 
+// ExitCode waits until the process ends by itself.
+func (b *Broker) ExitCode(t testing.TB, within time.Duration) int {
+	t.Helper()
+	select {
+	case <-b.gone:
+	case <-time.After(within):
+		t.Fatalf("broker %d still runs after %s:\n%s", b.ID, within, b.LogTail(4000))
+	}
+	return b.cmd.ProcessState.ExitCode()
+}
+
 // Kill ends the process as a crash would (SIGKILL), if it runs.
 func (b *Broker) Kill(t testing.TB) {
 	t.Helper()
