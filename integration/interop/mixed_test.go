@@ -21,19 +21,22 @@ import (
 
 const mixedPartitions = 6
 
-// mixes are clusters of three in which the first is the controller.
+// mixes are clusters of three in which the first is the controller. In a calm one no broker may go while others lead: a leader of 2.8 that asks a controller of 3.9 to let a dead broker
+// into the ISR gets an answer (OPERATION_NOT_ATTEMPTED, KIP-841) after which it never changes that ISR again, whoever the third is.
 var mixes = []struct {
 	name     string
 	versions []string
 	ibp      string
 	programs []cluster.Program
+	calm     bool
 }{
-	{"barnabas leads 3.9.1", []string{"3.9.1"}, "3.9", []cluster.Program{cluster.Barnabas, cluster.Kafka("3.9.1"), cluster.Kafka("3.9.1")}},
-	{"3.9.1 leads barnabas", []string{"3.9.1"}, "3.9", []cluster.Program{cluster.Kafka("3.9.1"), cluster.Barnabas, cluster.Barnabas}},
-	{"barnabas leads 2.8.2", []string{"2.8.2"}, "2.8", []cluster.Program{cluster.Barnabas, cluster.Kafka("2.8.2"), cluster.Kafka("2.8.2")}},
-	{"2.8.2 leads barnabas and 3.9.1", []string{"2.8.2", "3.9.1"}, "2.8", []cluster.Program{cluster.Kafka("2.8.2"), cluster.Barnabas, cluster.Kafka("3.9.1")}},
-	{"barnabas leads 2.4.1", []string{"2.4.1"}, "2.4", []cluster.Program{cluster.Barnabas, cluster.Kafka("2.4.1"), cluster.Kafka("2.4.1")}},
-	{"2.4.1 leads barnabas", []string{"2.4.1"}, "2.4", []cluster.Program{cluster.Kafka("2.4.1"), cluster.Barnabas, cluster.Barnabas}},
+	{"barnabas leads 3.9.1", []string{"3.9.1"}, "3.9", []cluster.Program{cluster.Barnabas, cluster.Kafka("3.9.1"), cluster.Kafka("3.9.1")}, false},
+	{"3.9.1 leads barnabas", []string{"3.9.1"}, "3.9", []cluster.Program{cluster.Kafka("3.9.1"), cluster.Barnabas, cluster.Barnabas}, false},
+	{"barnabas leads 2.8.2", []string{"2.8.2"}, "2.8", []cluster.Program{cluster.Barnabas, cluster.Kafka("2.8.2"), cluster.Kafka("2.8.2")}, false},
+	{"2.8.2 leads barnabas", []string{"2.8.2"}, "2.8", []cluster.Program{cluster.Kafka("2.8.2"), cluster.Barnabas, cluster.Barnabas}, false},
+	{"2.8.2 leads barnabas and 3.9.1", []string{"2.8.2", "3.9.1"}, "2.8", []cluster.Program{cluster.Kafka("2.8.2"), cluster.Barnabas, cluster.Kafka("3.9.1")}, true},
+	{"barnabas leads 2.4.1", []string{"2.4.1"}, "2.4", []cluster.Program{cluster.Barnabas, cluster.Kafka("2.4.1"), cluster.Kafka("2.4.1")}, false},
+	{"2.4.1 leads barnabas", []string{"2.4.1"}, "2.4", []cluster.Program{cluster.Kafka("2.4.1"), cluster.Barnabas, cluster.Barnabas}, false},
 }
 
 // mixed is one of these clusters, running.
@@ -75,6 +78,9 @@ func (m *mixed) create(t *testing.T, topic string, partitions int) {
 // acknowledged is lost, doubled or out of order, and no idempotent producer is refused.
 func TestMixedClustersKeepWhatTheyAcknowledge(t *testing.T) {
 	for _, mix := range mixes {
+		if mix.calm {
+			continue
+		}
 		t.Run(mix.name, func(t *testing.T) {
 			t.Parallel()
 			m := startMix(t, mix.ibp, mix.programs, mix.versions)
