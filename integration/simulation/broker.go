@@ -49,9 +49,14 @@ func newBroker(n *node) *broker {
 		names: map[commitlog.TopicID]string{}, follows: map[int32]*following{}}
 	b.isr = &isrChanges{b: b, waiting: map[commitlog.TopicPartition]isrItem{}}
 	s := n.s
+	config := s.logConfig
+	if s.planted("min.insync.replicas is not looked at") {
+		config.MinInsync = 1
+	}
 	logs, err := commitlog.OpenDriven(commitlog.ManagerConfig{
-		Dirs: []string{dataDir}, FS: n.disk, Default: s.logConfig, TopicConfig: func(string) commitlog.Config { return s.logConfig },
-		CheckpointInterval: 10 * time.Second, Now: n.clock, Log: s.logger(n), OnDirFailure: b.dirFailed,
+		Dirs: []string{dataDir}, FS: s.plants.disk(n.disk), Default: config, TopicConfig: func(string) commitlog.Config { return config },
+		ProducerIDExpiration: 10 * 365 * 24 * time.Hour, // a clock that jumps a year would forget producers, as it is asked to
+		CheckpointInterval:   10 * time.Second, Now: n.clock, Log: s.logger(n), OnDirFailure: b.dirFailed,
 	}, s.wallClock())
 	if err != nil {
 		s.check(false, "I17: node %d does not recover: %v", n.id, err)
@@ -59,7 +64,7 @@ func newBroker(n *node) *broker {
 	}
 	b.logs = logs
 	policy := s.flush
-	if s.planted("no flush of a thin ISR", "no flush before commit") {
+	if policy == partition.FlushThinISR && s.planted("no flush of a thin ISR") || policy == partition.FlushAlways && s.planted("no flush before commit") {
 		policy = partition.FlushAsKafka
 	}
 	b.replicas = partition.NewDriven(partition.Config{
@@ -335,6 +340,14 @@ func (b *broker) afterwards() {
 			b.afterwards()
 		})
 	}
+}
+
+// everyPartition is all replicas; none while the broker is down.
+func (b *broker) everyPartition() []*partition.Partition {
+	if b.replicas.Manager == nil || !b.n.up {
+		return nil
+	}
+	return b.replicas.All()
 }
 
 // status is what the broker knows of a replica that it hosts.

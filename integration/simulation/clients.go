@@ -45,6 +45,7 @@ func (s *Sim) startClients() {
 	}
 	for range 2 {
 		c := &consumer{s: s, at: map[incarnation]int64{}}
+		s.consumers = append(s.consumers, c)
 		c.again()
 	}
 }
@@ -96,6 +97,7 @@ func (p *producer) write() {
 		p.sent++
 		value := fmt.Sprintf("p%d-%d", p.id, p.sent)
 		st.values = append(st.values, value)
+		p.s.history(in).sent[value] = true
 		if p.acks == -1 {
 			p.s.history(in).once[value] = true
 		}
@@ -131,7 +133,11 @@ func (p *producer) send(in incarnation, st *stream) {
 			return
 		}
 		life := leader.life
-		leader.broker.replicas.Produce(&partition.ProduceRequest{Acks: p.acks, Timeout: farAway, Version: 9, Partitions: []partition.ProducePartition{
+		acks := p.acks
+		if s.planted("acknowledged before it is committed") {
+			acks = 1
+		}
+		leader.broker.replicas.Produce(&partition.ProduceRequest{Acks: acks, Timeout: farAway, Version: 9, Partitions: []partition.ProducePartition{
 			{Topic: in.tp.Topic, Partition: in.tp.Partition, Records: records}}}, func(rs []partition.ProduceResult) {
 			if leader.life != life || leader.broker.failed {
 				return

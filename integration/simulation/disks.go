@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -27,11 +28,14 @@ var powerCuts = slices.DeleteFunc(slices.Clone(vfs.Adversaries), func(a vfs.Adve
 // to hold, and power is not cut. With the flush of a thin ISR one failure at a time is survived: the other members of
 // the ISR go on until the controller has seen the node return. With a flush before every commit, anything goes.
 func powerCut(s *Sim, n *node) {
-	if !n.up || s.flush == partition.FlushAsKafka && !s.planted("no flush before commit", "no flush of a thin ISR") {
+	if !n.up || s.flush == partition.FlushAsKafka {
 		return
 	}
-	if s.flush == partition.FlushThinISR && !s.othersHold(n) {
-		return
+	if s.flush == partition.FlushThinISR {
+		n = s.standsAlone(n)
+		if !n.up || !s.othersHold(n) {
+			return
+		}
 	}
 	s.Done.PowerCuts++
 	how := pick(s.w, powerCuts)
@@ -59,6 +63,22 @@ func (s *Sim) forgiveSingles(n *node) {
 			}
 		}
 	}
+}
+
+// standsAlone is a node that is the last in the ISR of a partition with more replicas, if there is one: what is at stake.
+func (s *Sim) standsAlone(n *node) *node {
+	for _, path := range slices.Sorted(maps.Keys(s.facts.states)) {
+		state := s.facts.states[path]
+		if len(state.ISR) != 1 || state.Leader != state.ISR[0] {
+			continue
+		}
+		for _, p := range s.nodes[state.Leader-1].broker.everyPartition() {
+			if st := p.Status(); st.IsLeader && len(st.ISR) == 1 && len(st.Replicas) > 1 {
+				return s.nodes[state.Leader-1]
+			}
+		}
+	}
+	return n
 }
 
 // othersHold tells that nobody else is failing, nor has failed without the controller having dealt with it.

@@ -54,6 +54,7 @@ func (fs *followings) Add(from []partition.FetchFrom) {
 			fo = &following{n: b.n, leader: f.Leader.ID, f: d}
 			b.follows[f.Leader.ID] = fo
 		}
+		b.n.s.plants.follows(f)
 		fo.f.Add([]partition.FetchFrom{f})
 		b.n.later(0, fo.next)
 	}

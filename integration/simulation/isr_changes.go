@@ -33,6 +33,14 @@ var noState = partition.ISRChanged{PartitionEpoch: partition.None}
 
 // ChangeISR implements partition.ISRChanger.
 func (c *isrChanges) ChangeISR(req partition.ISRChange, done func(partition.ISRChanged, error)) {
+	if c.b.n.s.planted("ISR changes are done when they are asked for") {
+		now := partition.ISRChanged{LeaderID: req.LeaderID, LeaderEpoch: req.LeaderEpoch, PartitionEpoch: req.PartitionEpoch}
+		for _, m := range req.ISR {
+			now.ISR = append(now.ISR, m.ID)
+		}
+		done(now, nil)
+		done = func(partition.ISRChanged, error) {}
+	}
 	if !c.b.n.s.alterPartition {
 		c.write(isrItem{req, done})
 		return
@@ -191,6 +199,8 @@ func (c *isrChanges) write(i isrItem) {
 				done(noState, err)
 			case state.LeaderEpoch != want.LeaderEpoch || state.Leader != want.Leader:
 				done(noState, kerr.FencedLeaderEpoch)
+			case n.s.planted("the state of before is taken for the outcome") && rs[0].Stat.Version == i.PartitionEpoch:
+				done(noState, kerr.OperationNotAttempted)
 			case !slices.Equal(state.ISR, want.ISR):
 				done(partition.ISRChanged{LeaderID: state.Leader, LeaderEpoch: state.LeaderEpoch, ISR: state.ISR, PartitionEpoch: rs[0].Stat.Version}, kerr.InvalidUpdateVersion)
 			default:

@@ -23,6 +23,7 @@ type history struct {
 	end       int64 // behind the last of them
 	deleted   int64 // up to here an administrator asked for deletion
 	latest    map[int32]int64
+	sent      map[string]bool
 	once      map[string]bool // values of idempotent producers
 	forgiven  bool            // its only replica lost its power
 	lossy     bool            // that happened at least once
@@ -35,7 +36,7 @@ func (s *Sim) incarnation(tp controller.TopicPartition) incarnation {
 func (s *Sim) history(in incarnation) *history {
 	h := s.ledger[in]
 	if h == nil {
-		h = &history{committed: map[int64]string{}, latest: map[int32]int64{}, once: map[string]bool{}}
+		h = &history{committed: map[int64]string{}, latest: map[int32]int64{}, sent: map[string]bool{}, once: map[string]bool{}}
 		s.ledger[in] = h
 	}
 	return h
@@ -251,6 +252,9 @@ func (s *Sim) inspectPartition(in incarnation) {
 			s.once(n, in, entries)
 		} else {
 			entries, _ = read(log)
+		}
+		for _, e := range entries {
+			s.check(s.history(in).sent[e.value], "I18: node %d has %q at offset %d of %s, and nobody sent it to this topic", n.id, e.value, e.offset, in.tp)
 		}
 		s.epochsOf(n, in, log, entries)
 		if first != nil {

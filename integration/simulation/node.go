@@ -89,6 +89,7 @@ func (n *node) crash(how howItEnds) {
 	n.life++
 	n.disk.Inject(nil)
 	n.disk = n.disk.Image(n.disk.Ops(), vfs.Adversary(how), n.s.w.rand.Uint64())
+	n.s.plants.image(n, how)
 	n.broker.die()
 	n.core.Stop(n.s.wallClock()) // what it would still do does not happen
 	n.zk.close()
@@ -151,7 +152,7 @@ func (n *node) register() {
 			case n.zk.session != session || errors.Is(err, zkstate.ErrSessionExpired):
 			case err != nil || len(rs) == 0 || rs[0].Err != nil:
 				again()
-			case rs[0].Stat.EphemeralOwner == session.id:
+			case rs[0].Stat.EphemeralOwner == session.id || n.s.planted("a registration of any session is the own"):
 				n.registered(rs[0].Stat.Czxid)
 			case slices.Contains(n.former, rs[0].Stat.EphemeralOwner):
 				n.zk.submit(&unit{ops: []zkstate.Op{zkstate.Delete(path, zkstate.AnyVersion)}, done: func([]zkstate.Result, error) { again() }})
@@ -272,6 +273,9 @@ func (l *lane) sendNext() {
 	target := n.s.nodes[l.to.BrokerID-1]
 	n.places++
 	place, topics := n.places, n.s.Done.TopicsCreated
+	if n.s.planted("deletions of earlier leader epochs") && hasLeaderEpochs(req) && topics == n.s.Done.TopicsCreated {
+		n.s.w.in(n.s.w.between(0, 2*time.Second), func() { target.atLife(target.life, func() { target.broker.take(overTheWire(req)) }) })
+	}
 	n.s.net(n, target, func() {
 		// A connection keeps order. Only what can be judged by its leader epoch is tried out of order, and not when a topic
 		// was created since, whose epochs begin anew.
@@ -297,6 +301,9 @@ func (l *lane) sendNext() {
 	n.later(controlTimeout, func() {
 		if current() {
 			l.busy = false
+			if n.s.planted("control requests are sent once") {
+				l.queue = l.queue[1:]
+			}
 			l.sendNext()
 		}
 	})

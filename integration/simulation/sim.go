@@ -38,6 +38,7 @@ type Sim struct {
 	quietUntil time.Duration
 	pids       int64
 	producers  []*producer
+	consumers  []*consumer
 	drop       map[int]bool // faults and works that do not happen, by number: how a run is made smaller
 	acts       int          // faults and works so far
 	happened   []int
@@ -127,6 +128,7 @@ func (s *Sim) check(holds bool, format string, args ...any) {
 func (s *Sim) draw() {
 	versions := []string{"3.9", "3.9", "3.9", "2.8", "2.7", "2.6", "2.4"}
 	s.ibp, _ = controller.ParseIBP(pick(s.w, versions))
+	s.plants.version(s)
 	s.w.tell("inter.broker.protocol.version %s", s.ibp)
 	s.alterPartition = s.ibp.AtLeast(2, 7, 2)
 	switch {

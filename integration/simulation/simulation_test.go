@@ -1,9 +1,17 @@
 package simulation
 
 import (
+	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -14,6 +22,7 @@ import (
 var (
 	seeds = flag.Int("seeds", 300, "how many seeds to run")
 	seed  = flag.Uint64("seed", 0, "the one seed to run, telling everything; 0 for many")
+	plant = flag.String("plant", "", "with -seed: the planted fault of the zoo")
 	first = flag.Uint64("first", 1, "the first of many seeds")
 )
 
@@ -22,21 +31,32 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestSeeds(t *testing.T) {
 	if *seed != 0 {
 		var trace strings.Builder
-		_, err := Run(*seed, &trace)
+		_, err := run(*seed, &trace, *plant, nil)
 		fmt.Println(trace.String())
 		require.NoError(t, err)
 		return
 	}
 	var sum Tally
-	failed := 0
-	for i := range uint64(*seeds) {
-		s, err := Run(*first+i, nil)
-		if !assert.NoError(t, err, "replay: go test ./integration/simulation -run TestSeeds -seed %d", *first+i) {
-			if failed++; failed == 5 {
-				t.Fatal("enough")
-			}
+	var mu sync.Mutex
+	var failed []uint64
+	each(*seeds, func(i int) {
+		s, err := Run(*first+uint64(i), nil)
+		mu.Lock()
+		defer mu.Unlock()
+		if !assert.NoError(t, err, "replay: go test ./integration/simulation -run TestSeeds -seed %d", *first+uint64(i)) {
+			failed = append(failed, *first+uint64(i))
 		}
 		sum.add(s.Done)
+	})
+	slices.Sort(failed)
+	for i, seed := range failed {
+		if i == 3 {
+			break
+		}
+		small := shrink(kept{Seed: seed}, 60)
+		path, err := keep(small)
+		require.NoError(t, err)
+		t.Logf("seed %d was made smaller by %d faults and works, and is kept as %s: %s", seed, len(small.Drop), path, small.Found)
 	}
 	t.Logf("%d seeds: %+v", *seeds, sum)
 	if *seeds >= 100 {
@@ -46,8 +66,51 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
+// each runs things side by side; every one of them is a single thread.
+func each(n int, do func(i int)) {
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			for i := int(next.Add(1) - 1); i < n; i = int(next.Add(1) - 1) {
+				do(i)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// What was found once stays mended.
+func TestKeptSeeds(t *testing.T) {
+	files, err := filepath.Glob(seedsDir + "/*.json")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, f := range files {
+		data, err := os.ReadFile(f)
+		require.NoError(t, err)
+		var k kept
+		require.NoError(t, json.Unmarshal(data, &k))
+		_, err = k.run()
+		if k.Plant == "" {
+			assert.NoError(t, err, f)
+		} else if assert.Error(t, err, f) {
+			assert.Equal(t, kindOf(errors.New(k.Found)), kindOf(err), f)
+		}
+	}
+}
+
+func TestAFailingSeedIsMadeSmaller(t *testing.T) {
+	big := kept{Seed: 1, Plant: "acknowledged before it is committed"}
+	small := shrink(big, 40)
+	assert.NotEmpty(t, small.Drop)
+	for range 2 {
+		_, err := small.run()
+		assert.EqualError(t, err, small.Found)
+	}
+}
+
 func TestASeedReplaysExactly(t *testing.T) {
-	for seed := uint64(1); seed <= 20; seed++ {
+	for seed := uint64(1); seed <= 10; seed++ {
 		a, errA := Run(seed, nil)
 		b, errB := Run(seed, nil)
 		assert.Equal(t, fmt.Sprint(errA), fmt.Sprint(errB))

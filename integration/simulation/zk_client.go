@@ -239,7 +239,14 @@ func (s *server) take(c *zkClient, link int, u *unit) {
 	case u.reads() && u.ops[0].Kind != zkstate.OpSync:
 		op := u.ops[0]
 		r := s.tree.read(op)
-		if op.Watch {
+		switch {
+		case op.Watch && c.node.s.planted("watches are left after the read"):
+			c.w.in(20*time.Millisecond, func() {
+				if c.link == link && c.connected {
+					c.watch(op, r)
+				}
+			})
+		case op.Watch:
 			c.watch(op, r)
 		}
 		c.reply(s, link, u, []zkstate.Result{r}, nil)

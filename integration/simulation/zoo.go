@@ -1,10 +1,16 @@
 package simulation
 
 import (
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"barnabas/broker/commitlog"
 	"barnabas/broker/partition"
+	"barnabas/broker/vfs"
 	"barnabas/controller"
 )
 
@@ -35,11 +41,14 @@ func (p plants) order(b *broker, controllerEpoch *int32, brokerEpoch *int64) {
 }
 
 func (p plants) roles(o *partition.LeaderAndISR) {
-	if p.name == "topic ids are not compared" {
-		for i := range o.Partitions {
-			o.Partitions[i].TopicID = commitlog.TopicID{}
+	for i := range o.Partitions {
+		q := &o.Partitions[i]
+		switch p.name {
+		case "topic ids are not compared":
+			q.TopicID, o.Type = commitlog.TopicID{}, partition.RequestUnknown
+		case "members of the ISR that move away are left out":
+			q.ISR = slices.DeleteFunc(slices.Clone(q.ISR), func(id int32) bool { return !slices.Contains(q.Replicas, id) })
 		}
-		o.Type = partition.RequestUnknown
 	}
 }
 
@@ -63,6 +72,23 @@ func (p plants) fetch(q *partition.FetchRequest) {
 	}
 }
 
+// follows has a new follower cut what it cannot know to be committed, before it asks anybody.
+func (p plants) follows(f partition.FetchFrom) {
+	if log := f.Partition.Log(); log != nil && p.name == "truncation to the high watermark" {
+		_, _ = f.Partition.TruncateTo(f.LeaderEpoch, log.HighWatermark())
+	}
+}
+
+// version keeps to the worlds in which a guard is needed.
+func (p plants) version(s *Sim) {
+	switch p.name {
+	case "epoch lookups without the found epoch", "the state of before is taken for the outcome":
+		s.ibp, _ = controller.ParseIBP("2.6") // later ones write nothing themselves, and ask again with every fetch
+	case "topic ids are not compared", "deletions of earlier leader epochs":
+		s.ibp, _ = controller.ParseIBP("3.9")
+	}
+}
+
 func (p plants) fence(epoch *int32) {
 	if p.name == "fetches are not fenced" {
 		*epoch = -1
@@ -81,8 +107,6 @@ func (p plants) answer(f *following, req kmsg.Request, resp kmsg.Response) {
 				e := &r.Topics[i].Partitions[j]
 				switch {
 				case e.ErrorCode != 0:
-				case p.name == "truncation to the high watermark":
-					e.LeaderEpoch, e.EndOffset = -1, -1
 				case p.name == "epoch lookups without the found epoch":
 					e.LeaderEpoch = -1
 				case p.name == "followers do not truncate":
@@ -105,10 +129,54 @@ func (p plants) answer(f *following, req kmsg.Request, resp kmsg.Response) {
 					topic = f.n.broker.names[r.Topics[i].TopicID]
 				}
 				if log := f.n.broker.logs.Get(commitlog.TopicPartition{Topic: topic, Partition: e.Partition}); log != nil && e.HighWatermark > log.HighWatermark() {
+					in := f.n.s.incarnation(controller.TopicPartition{Topic: topic, Partition: e.Partition})
+					at := log.HighWatermark()
 					log.SetHighWatermark(min(e.HighWatermark, log.EndOffset()))
-					f.n.s.inspectPartition(f.n.s.incarnation(controller.TopicPartition{Topic: topic, Partition: e.Partition}))
+					c := &consumer{s: f.n.s, at: map[incarnation]int64{in: at}}
+					c.fetch(f.n, in) // at this very moment
 				}
 			}
 		}
 	}
+}
+
+// disk lets a broker see another disk than it has.
+func (p plants) disk(disk vfs.FS) vfs.FS {
+	if p.name == "failed syncs are not noticed" {
+		return deafFS{disk}
+	}
+	return disk
+}
+
+// deafFS hears of no failure of a sync.
+type deafFS struct{ vfs.FS }
+
+func (d deafFS) OpenFile(name string, flag int, perm fs.FileMode) (vfs.File, error) {
+	f, err := d.FS.OpenFile(name, flag, perm)
+	if err != nil {
+		return nil, err
+	}
+	return deafFile{f}, nil
+}
+
+type deafFile struct{ vfs.File }
+
+func (f deafFile) Sync() error {
+	if err := f.File.Sync(); !errors.Is(err, errDisk) {
+		return err
+	}
+	return nil
+}
+
+// image alters the disk after a crash.
+func (p plants) image(n *node, how howItEnds) {
+	if p.name != "every end is a clean one" || how == processEnds || n.s.flush != partition.FlushAlways {
+		return
+	}
+	f, err := n.disk.OpenFile(dataDir+"/.kafka_cleanshutdown", os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return // not even the directory is there yet
+	}
+	_ = f.Append([]byte(`{"version":0,"brokerEpoch":-1}`))
+	_ = f.Close()
 }
