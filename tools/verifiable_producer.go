@@ -2,6 +2,7 @@ package tools
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"barnabas/admin"
 	"barnabas/tools/subcommands"
 )
 
@@ -69,12 +71,12 @@ type verifiable struct {
 
 // event is one line. Its fields are in the order of the original's.
 type event struct {
-	Timestamp  int64    `json:"timestamp"`
-	Name       string   `json:"name"`
-	Sent       *int64   `json:"sent,omitempty"`
-	Acked      *int64   `json:"acked,omitempty"`
-	Target     *int64   `json:"target_throughput,omitempty"`
-	Throughput *float64 `json:"avg_throughput,omitempty"`
+	Timestamp  int64       `json:"timestamp"`
+	Name       string      `json:"name"`
+	Sent       *int64      `json:"sent,omitempty"`
+	Acked      *int64      `json:"acked,omitempty"`
+	Target     *int64      `json:"target_throughput,omitempty"`
+	Throughput json.Number `json:"avg_throughput,omitempty"`
 }
 
 type sendEvent struct {
@@ -155,7 +157,7 @@ func (v *verifiable) run(ctx context.Context) {
 	sent, acked := v.sent, v.acked
 	v.mu.Unlock()
 	average := 1000 * float64(acked) / float64(max(time.Since(began).Milliseconds(), 1))
-	v.tell(event{time.Now().UnixMilli(), "tool_data", &sent, &acked, &v.throughput, &average})
+	v.tell(event{time.Now().UnixMilli(), "tool_data", &sent, &acked, &v.throughput, json.Number(admin.JavaDouble(average))})
 }
 
 func (v *verifiable) send(n int64, began time.Time) {

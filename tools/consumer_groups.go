@@ -1,0 +1,377 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"barnabas/tools/options"
+)
+
+var consumerGroupsOptions = []options.Option{
+	{Name: "all-groups", Doc: "All groups."},
+	{Name: "all-topics", Doc: "With --reset-offsets: all topics that the group has offsets of."},
+	{Name: "bootstrap-server", Arity: options.One, Value: "String: server to connect to", Doc: "Brokers to connect to, as host:port, separated by commas. Required."},
+	{Name: "by-duration", Arity: options.One, Value: "String: duration", Doc: "Reset to the offsets of that long ago: PnDTnHnMnS."},
+	{Name: "command-config", Arity: options.One, Value: "String: command config property file", Doc: "Property file with settings of the client."},
+	{Name: "delete", Doc: "Delete groups with all their offsets."},
+	{Name: "delete-offsets", Doc: "Delete the offsets of topics of one group."},
+	{Name: "describe", Doc: "Show the offsets and lags of groups, or what --members and --state ask for."},
+	{Name: "dry-run", Doc: "With --reset-offsets: only show the new offsets."},
+	{Name: "execute", Doc: "With --reset-offsets: do it."},
+	{Name: "export", Doc: "With --reset-offsets: print the new offsets as CSV."},
+	{Name: "from-file", Arity: options.One, Value: "String: path to CSV file", Doc: "Reset to the offsets in a CSV file."},
+	{Name: "group", Arity: options.Many, Value: "String: consumer group", Doc: "The group; may be given more than once."},
+	{Name: "help", Doc: "Print this text."},
+	{Name: "list", Doc: "List all groups."},
+	{Name: "members", Doc: "With --describe: show the members of the group."},
+	{Name: "offsets", Doc: "With --describe: show offsets and lags, which is what is shown without it."},
+	{Name: "reset-offsets", Doc: "Set the offsets of a group without members, by one of --to-datetime, --by-duration, --to-earliest, --to-latest, --shift-by, --from-file, --to-current and --to-offset."},
+	{Name: "shift-by", Arity: options.One, Value: "Long: number-of-offsets", Doc: "Reset to so many offsets after the current one, before it when negative."},
+	{Name: "state", Arity: options.Maybe, Value: "String", Doc: "With --describe: show the state of the group. With --list: show states, of groups that are in one of those that follow."},
+	{Name: "timeout", Arity: options.One, Value: "Long: timeout (ms)", Doc: "How long brokers may take. (default: 5000)"},
+	{Name: "to-current", Doc: "Reset to the current offsets."},
+	{Name: "to-datetime", Arity: options.One, Value: "String: datetime", Doc: "Reset to the offsets of a time: YYYY-MM-DDTHH:mm:SS.sss."},
+	{Name: "to-earliest", Doc: "Reset to the first offsets."},
+	{Name: "to-latest", Doc: "Reset to the end."},
+	{Name: "to-offset", Arity: options.One, Value: "Long: offset", Doc: "Reset to one offset."},
+	{Name: "topic", Arity: options.Many, Value: "String: topic", Doc: "The topic whose offsets are reset or deleted, with partitions as topic1:0,1,2; may be given more than once."},
+	{Name: "type", Arity: options.Maybe, Value: "String", Doc: "With --list: show types, of groups that have one of those that follow."},
+	{Name: "verbose", Doc: "With --describe: show assignments too."},
+	{Name: "version", Doc: "Print the version."},
+}
+
+var groupActions = []string{"list", "describe", "delete", "reset-offsets", "delete-offsets"}
+
+// ConsumerGroups is kafka-consumer-groups.
+func ConsumerGroups(args []string, _ io.Reader, stdout, stderr io.Writer) int {
+	f := face{class: "kafka.admin.ConsumerGroupCommand$", options: consumerGroupsOptions, stdout: stdout, stderr: stderr,
+		intro: "This tool helps to list all consumer groups, describe a consumer group, delete consumer group info, or reset consumer group offsets."}
+	if compat39() {
+		f.class = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
+	}
+	if len(args) == 0 {
+		return f.usage(f.intro)
+	}
+	set, err := options.Parse(consumerGroupsOptions, args)
+	if err != nil {
+		return f.usage(err.Error())
+	}
+	if code, done := f.common(set); done {
+		return code
+	}
+	if reason := wrongGroupsCall(f, set); reason != "" {
+		return f.usage(reason)
+	}
+	err = consumerGroups(f, set)
+	var bad *badArgument
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &bad):
+		return f.usage(bad.reason)
+	case !errors.Is(err, errUnfinished):
+		f.groupError(fmt.Sprintf("Executing consumer group command failed due to %s", err))
+		fmt.Fprint(stderr, stackTrace(err))
+	}
+	if strict() {
+		return 1
+	}
+	return 0
+}
+
+// groupError reports a failure where the original does.
+func (f face) groupError(text string) { fmt.Fprintf(f.stdout, "\nError: %s\n", text) }
+
+func wrongGroupsCall(f face, set *options.Set) string {
+	if !set.Has("bootstrap-server") {
+		return `Missing required argument "[bootstrap-server]"`
+	}
+	given := func(names ...string) (n int) {
+		for _, name := range names {
+			if set.Has(name) {
+				n++
+			}
+		}
+		return n
+	}
+	if given(groupActions...) != 1 {
+		return "Command must include exactly one action: --list, --describe, --delete, --reset-offsets, --delete-offsets"
+	}
+	named := given("group", "all-groups") > 0
+	switch {
+	case given("group", "all-groups") == 2:
+		return `Option "[group]" can't be used with option "[all-groups]"`
+	case set.Has("describe") && !named:
+		return "Option [describe] takes one of these options: [group], [all-groups]"
+	case set.Has("describe") && given("members", "offsets", "state") > 1:
+		return "Option [describe] takes at most one of these options: [members], [offsets], [state]"
+	case set.Has("describe") && len(set.Values("state")) > 0:
+		return "Option [describe] does not take a value for [state]"
+	case set.Has("delete") && !named:
+		return "Option [delete] takes one of these options: [group], [all-groups]"
+	case set.Has("delete") && set.Has("topic"):
+		return "The consumer does not support topic-specific offset deletion from a consumer group."
+	case set.Has("delete-offsets") && (!set.Has("group") || !set.Has("topic")):
+		return "Option [delete-offsets] takes the following options: [group], [topic]"
+	case !set.Has("reset-offsets"):
+		return ""
+	case given("dry-run", "execute") == 2:
+		return "Option [reset-offsets] only accepts one of [execute] and [dry-run]"
+	}
+	if given("dry-run", "execute") == 0 {
+		fmt.Fprintln(f.stderr, "WARN: No action will be performed as the --execute option is missing.In a future major release, the default behavior of this command will be to prompt the user before executing the reset rather than doing a dry run. You should add the --dry-run option explicitly if you are scripting this command and want to keep the current default behavior without prompting.")
+	}
+	if !named {
+		return "Option [reset-offsets] takes one of these options: [group], [all-groups]"
+	}
+	for i, first := range resetModes {
+		for _, second := range resetModes[i+1:] {
+			if set.Has(first) && set.Has(second) {
+				return fmt.Sprintf("Option \"[%s]\" can't be used with option \"[%s]\"", first, second)
+			}
+		}
+	}
+	return ""
+}
+
+// groupTool is what all actions on groups need.
+type groupTool struct {
+	f      face
+	set    *options.Set
+	client *kgo.Client
+	admin  *kadm.Client
+	ctx    context.Context
+}
+
+func consumerGroups(f face, set *options.Set) error {
+	timeout, err := set.Int("timeout", 5000)
+	if err != nil {
+		return &badArgument{err.Error()}
+	}
+	client, err := connectAsAsked(set, "command-config")
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), max(time.Duration(timeout)*time.Millisecond, time.Second)*4)
+	defer cancel()
+	g := groupTool{f, set, client, kadm.NewClient(client), ctx}
+	switch {
+	case set.Has("list"):
+		return g.list()
+	case set.Has("describe"):
+		return g.describe()
+	case set.Has("delete"):
+		return g.deleteGroups()
+	case set.Has("delete-offsets"):
+		return g.deleteOffsets()
+	}
+	return g.reset()
+}
+
+// groups are those that were named, or all.
+func (g groupTool) groups() ([]string, error) {
+	if !g.set.Has("all-groups") {
+		names := slices.Clone(g.set.Values("group"))
+		slices.Sort(names)
+		return slices.Compact(names), nil
+	}
+	listed, err := g.listed()
+	var names []string
+	for _, l := range listed {
+		names = append(names, l.Group)
+	}
+	return names, err
+}
+
+// listed asks every broker for its groups. A broker that does not answer fails the list: a list that lacks groups would look complete.
+func (g groupTool) listed() ([]kmsg.ListGroupsResponseGroup, error) {
+	req := kmsg.NewPtrListGroupsRequest()
+	var list []kmsg.ListGroupsResponseGroup
+	for _, shard := range g.client.RequestSharded(g.ctx, req) {
+		if shard.Err != nil {
+			return nil, shard.Err
+		}
+		resp := shard.Resp.(*kmsg.ListGroupsResponse)
+		if err := answered(resp.ErrorCode, nil); err != nil {
+			return nil, err
+		}
+		for _, l := range resp.Groups {
+			if l.ProtocolType == "consumer" || l.ProtocolType == "" { // groups with offsets alone have none
+				list = append(list, l)
+			}
+		}
+	}
+	sort.Slice(list, func(i, j int) bool { return list[i].Group < list[j].Group })
+	return list, nil
+}
+
+var groupStates = []string{"Stable", "PreparingRebalance", "CompletingRebalance", "Empty", "Dead"}
+
+func (g groupTool) list() error {
+	wanted := map[string][]string{}
+	for _, option := range []string{"state", "type"} {
+		for _, value := range g.set.Values(option) {
+			for _, part := range strings.Split(value, ",") {
+				wanted[option] = append(wanted[option], strings.ToLower(strings.TrimSpace(part)))
+			}
+		}
+	}
+	for _, state := range wanted["state"] {
+		if !slices.ContainsFunc(groupStates, func(known string) bool { return strings.EqualFold(known, state) }) {
+			return &badArgument{fmt.Sprintf("Invalid state list '%s'. Valid states are: %s", strings.Join(g.set.Values("state"), ","), strings.Join(groupStates, ", "))}
+		}
+	}
+	listed, err := g.listed()
+	if err != nil {
+		return err
+	}
+	rows := [][]string{{"GROUP"}}
+	if g.set.Has("type") {
+		rows[0] = append(rows[0], "TYPE")
+	}
+	if g.set.Has("state") {
+		rows[0] = append(rows[0], "STATE")
+	}
+	width := 15
+	for _, l := range listed {
+		kind := l.GroupType
+		if kind == "" {
+			kind = "classic"
+		}
+		if w := wanted["state"]; w != nil && !slices.Contains(w, strings.ToLower(l.GroupState)) {
+			continue
+		}
+		if w := wanted["type"]; w != nil && !slices.Contains(w, strings.ToLower(kind)) {
+			continue
+		}
+		row := []string{l.Group}
+		if g.set.Has("type") {
+			row = append(row, strings.ToUpper(kind[:1])+kind[1:])
+		}
+		if g.set.Has("state") {
+			row = append(row, l.GroupState)
+		}
+		rows, width = append(rows, row), max(width, len(l.Group))
+	}
+	if len(rows[0]) == 1 {
+		for _, row := range rows[1:] {
+			fmt.Fprintln(g.f.stdout, row[0])
+		}
+		return nil
+	}
+	for _, row := range rows {
+		if compat39() || len(row) > 2 {
+			fmt.Fprintf(g.f.stdout, "%-*s", max(width, 32), row[0])
+			for _, cell := range row[1:] {
+				fmt.Fprintf(g.f.stdout, " %-20s", cell)
+			}
+			fmt.Fprintln(g.f.stdout)
+			continue
+		}
+		fmt.Fprintf(g.f.stdout, "%-*s %s\n", width, row[0], row[1])
+	}
+	return nil
+}
+
+func (g groupTool) deleteGroups() error {
+	groups, err := g.groups()
+	if err != nil {
+		return err
+	}
+	var done, failed []string
+	for _, group := range groups {
+		resp, err := g.admin.DeleteGroup(g.ctx, group)
+		if err == nil {
+			err = resp.Err
+		}
+		if err == nil {
+			done = append(done, "'"+group+"'")
+			continue
+		}
+		failed = append(failed, fmt.Sprintf("* Group '%s' could not be deleted due to: java.util.concurrent.ExecutionException: %s: %s", group, exceptionClass(err), described(err)))
+	}
+	if failed == nil {
+		fmt.Fprintf(g.f.stdout, "Deletion of requested consumer groups (%s) was successful.\n", strings.Join(done, ", "))
+		return nil
+	}
+	g.f.groupError("Deletion of some consumer groups failed:")
+	fmt.Fprintln(g.f.stdout, strings.Join(failed, "\n"))
+	if done != nil {
+		fmt.Fprintf(g.f.stdout, "\nThese consumer groups were deleted successfully: %s\n", strings.Join(done, ", "))
+	}
+	return errUnfinished
+}
+
+// described is what Kafka says of an error code.
+func described(err error) string {
+	var code *kerr.Error
+	if errors.As(err, &code) {
+		return code.Description
+	}
+	return err.Error()
+}
+
+func (g groupTool) deleteOffsets() error {
+	group := g.set.Values("group")[0]
+	partitions, err := g.partitionsOf(g.set.Values("topic"))
+	if err != nil {
+		return err
+	}
+	topics := kadm.TopicsSet{}
+	for _, p := range partitions {
+		topics.Add(p.Topic, p.ID)
+	}
+	results, err := g.admin.DeleteOffsets(g.ctx, group, topics)
+	failures := 0
+	switch {
+	case err == nil:
+		for _, of := range results {
+			for _, err := range of {
+				if err != nil {
+					failures++
+				}
+			}
+		}
+		if failures > 0 {
+			g.f.groupError("Encounter some partition level error, see the follow-up details:")
+		} else {
+			fmt.Fprintf(g.f.stdout, "Request succeed for deleting offsets with topic %s group %s\n", strings.Join(g.set.Values("topic"), ", "), group)
+		}
+	case errors.Is(err, kerr.InvalidGroupID):
+		g.f.groupError(fmt.Sprintf("'%s' is not valid.", group))
+	case errors.Is(err, kerr.GroupIDNotFound):
+		g.f.groupError(fmt.Sprintf("'%s' does not exist.", group))
+	case errors.Is(err, kerr.GroupAuthorizationFailed):
+		g.f.groupError(fmt.Sprintf("Access to '%s' is not authorized.", group))
+	case errors.Is(err, kerr.NonEmptyGroup):
+		g.f.groupError(fmt.Sprintf("Deleting offsets of a consumer group '%s' is forbidden if the group is not empty.", group))
+	default:
+		g.f.groupError(fmt.Sprintf("Encounter some unknown error: %s", err))
+	}
+	fmt.Fprintf(g.f.stdout, "\n%-30s %-15s %-15s\n", "TOPIC", "PARTITION", "STATUS")
+	for _, p := range partitions {
+		status := "Successful"
+		if one := results[p.Topic][p.ID]; one != nil {
+			status = "Error: " + described(one)
+		} else if err != nil {
+			status = "Error: " + described(err)
+		}
+		fmt.Fprintf(g.f.stdout, "%-30s %-15d %-15s\n", p.Topic, p.ID, status)
+	}
+	if err != nil || failures > 0 {
+		return errUnfinished
+	}
+	return nil
+}
