@@ -37,6 +37,7 @@ type Sim struct {
 	logConfig  commitlog.Config
 	quietUntil time.Duration
 	pids       int64
+	only       scenario
 	producers  []*producer
 	consumers  []*consumer
 	drop       map[int]bool // faults and works that do not happen, by number: how a run is made smaller
@@ -61,13 +62,27 @@ func Run(seed uint64, trace *strings.Builder) (*Sim, error) { return run(seed, t
 
 // run plants a fault of the zoo, by name, and leaves out some faults and works, by number.
 func run(seed uint64, trace *strings.Builder, plant string, drop map[int]bool) (*Sim, error) {
-	s := &Sim{w: newWorld(seed), cut: map[[2]int32]bool{}, facts: newFacts(), ledger: map[incarnation]*history{}, drop: drop}
+	return runScenario(seed, trace, plant, drop, scenario{})
+}
+
+// scenario narrows a run to the faults and works of one hazard; nil: all there are.
+type scenario struct {
+	kinds   []func(*Sim, *node)
+	works   []func(*Sim)
+	prepare func(*Sim)
+}
+
+func runScenario(seed uint64, trace *strings.Builder, plant string, drop map[int]bool, only scenario) (*Sim, error) {
+	s := &Sim{w: newWorld(seed), cut: map[[2]int32]bool{}, facts: newFacts(), ledger: map[incarnation]*history{}, drop: drop, only: only}
 	s.plants = plants{s, plant}
 	s.w.trace = trace
 	s.zk = newEnsemble(s.w)
 	s.zk.committed = s.committed
 	s.zk.ignoreFence = s.planted("controllers write without the fence")
 	s.draw()
+	if s.only.prepare != nil {
+		s.only.prepare(s)
+	}
 	s.makeDirectories()
 	for id := range int32(3 + s.w.rand.IntN(3)) {
 		s.nodes = append(s.nodes, &node{s: s, id: id + 1, core: controller.NewCore(controller.CoreConfig{}), broker: &broker{}, disk: vfs.NewCrashFS()})
@@ -138,6 +153,9 @@ func (s *Sim) draw() {
 		s.alterPartitionVersion = int16(s.w.rand.IntN(3))
 	}
 	s.faults = drawFaults(s.w)
+	if s.only.kinds != nil {
+		s.faults.kinds, s.faults.every = s.only.kinds, 500*time.Millisecond
+	}
 	s.flush = pick(s.w, []partition.FlushPolicy{partition.FlushAsKafka, partition.FlushThinISR, partition.FlushAlways})
 	s.logConfig = commitlog.DefaultConfig()
 	s.logConfig.RetentionMs = -1

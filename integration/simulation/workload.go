@@ -15,6 +15,9 @@ import (
 func (s *Sim) planWork() {
 	works := []func(*Sim){createTopic, createTopic, deleteTopic, addPartitions, reassignByAPI, reassignByAPI, thereAndBack, cancelReassignment, reassignByNode,
 		electByNode, electByAPI, shutDown, allocateIDs, writeJunk, deleteRecords}
+	if s.only.works != nil {
+		works = s.only.works
+	}
 	s.w.in(s.w.between(50*time.Millisecond, 600*time.Millisecond), func() {
 		if s.calm {
 			return

@@ -89,6 +89,12 @@ func (p plants) version(s *Sim) {
 	}
 }
 
+// modern is a cluster whose topics have ids.
+func (plants) modern(s *Sim) {
+	s.ibp, _ = controller.ParseIBP("3.9")
+	s.alterPartition, s.alterPartitionVersion = true, 3
+}
+
 func (p plants) fence(epoch *int32) {
 	if p.name == "fetches are not fenced" {
 		*epoch = -1

@@ -1,0 +1,78 @@
+package simulation
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// holds runs a scenario on some seeds, which must hold, and did must tell that it did what it is for.
+func holds(t *testing.T, seeds int, only scenario, did func(Tally) int) {
+	t.Helper()
+	var sum Tally
+	for seed := uint64(1); seed <= uint64(seeds); seed++ {
+		s, err := runScenario(seed, nil, "", nil, only)
+		require.NoError(t, err)
+		sum.add(s.Done)
+	}
+	assert.GreaterOrEqual(t, did(sum), seeds, "the scenario did not happen: %+v", sum)
+}
+
+// fails runs a scenario without its guard, which some seed must notice.
+func fails(t *testing.T, seeds int, only scenario, plant string) {
+	t.Helper()
+	for seed := uint64(1); seed <= uint64(seeds); seed++ {
+		if _, err := runScenario(seed, nil, plant, nil, only); err != nil {
+			t.Logf("without the guard, seed %d: %v", seed, err)
+			return
+		}
+	}
+	assert.Fail(t, "not noticed", "%s", plant)
+}
+
+// A session is lost, and a new one is there before the server has reaped the old one's nodes; or the process is killed
+// and started within the session's time.
+func TestH28_TheBrokersOwnOldRegistrationDoesNotKeepItOut(t *testing.T) {
+	only := scenario{kinds: []func(*Sim, *node){crash, endSession, breakConnection}, works: []func(*Sim){createTopic}}
+	holds(t, 8, only, func(d Tally) int { return d.Crashes + d.Expiries })
+	fails(t, 8, only, "a registration of any session is the own")
+}
+
+// A broker that only ZooKeeper cannot be reached from goes on serving; nothing that it acknowledges is lost when another
+// leads, and no offset is acknowledged by both.
+func TestH30_ABrokerWithoutASessionAcknowledgesNothingThatIsLost(t *testing.T) {
+	only := scenario{kinds: []func(*Sim, *node){cutFromZooKeeper}, works: []func(*Sim){createTopic, reassignByAPI, electByAPI}}
+	holds(t, 8, only, func(d Tally) int { return d.Cuts })
+	fails(t, 8, only, "acknowledged before it is committed")
+}
+
+// Watches fire once: what changes between a reading and the next watch must not be missed.
+func TestH32_NoChangeIsMissedBetweenTheReadingAndTheWatch(t *testing.T) {
+	only := scenario{kinds: []func(*Sim, *node){breakConnection}, works: []func(*Sim){createTopic, deleteTopic, addPartitions, reassignByNode, electByNode, writeJunk}}
+	holds(t, 8, only, func(d Tally) int { return d.TopicsDeleted })
+	fails(t, 30, only, "watches are left after the read")
+}
+
+// Brokers leave in good order while the controller goes from one to the next, and several at once.
+func TestH35_ControlledShutdownsDuringFailoversLoseNothing(t *testing.T) {
+	only := scenario{kinds: []func(*Sim, *node){deposeController}, works: []func(*Sim){createTopic, shutDown, shutDown}}
+	holds(t, 8, only, func(d Tally) int { return d.Elections })
+	fails(t, 60, only, "orders of earlier controllers")
+}
+
+// Topics are deleted while their brokers are away and while their partitions move, and are made again.
+func TestH37_DeletionWaitsAndNeverTakesTheNewTopic(t *testing.T) {
+	only := scenario{kinds: []func(*Sim, *node){crash, breakDisk}, works: []func(*Sim){createTopic, createTopic, deleteTopic, reassignByAPI},
+		prepare: func(s *Sim) { s.plants.modern(s) }}
+	holds(t, 8, only, func(d Tally) int { return d.TopicsDeleted })
+	fails(t, 100, only, "topic ids are not compared")
+}
+
+// The source, the target or the controller dies in every phase of a reassignment.
+func TestH38_AReassignmentEndsAsAskedOrIsTakenBack(t *testing.T) {
+	only := scenario{kinds: []func(*Sim, *node){crash, powerCut, deposeController, cutLink},
+		works: []func(*Sim){createTopic, reassignByAPI, reassignByAPI, thereAndBack, cancelReassignment, reassignByNode}}
+	holds(t, 10, only, func(d Tally) int { return d.Reassignments })
+	fails(t, 40, only, "members of the ISR that move away are left out")
+}
