@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"barnabas/integration/cluster"
 	"barnabas/zkstate/zktest"
 )
@@ -15,5 +17,15 @@ func TestABrokerWithstandsAStorm(t *testing.T) {
 	}
 	zk := zktest.Embedded(t)
 	c := cluster.Start(t, zk.Addr(), 1, nil)
-	Storm(t, Target{Addr: c.Brokers[0].Addr, PID: c.Brokers[0].PID(), Duration: duration, Seed: 1})
+	report := Storm(t, Target{Addr: c.Brokers[0].Addr, PID: c.Brokers[0].PID(), Duration: duration, Seed: 1})
+	if testing.Short() {
+		return
+	}
+	malformed := int64(0)
+	for kind, frames := range report.Frames {
+		if kind != "never reading" && kind != "connecting and leaving" { // which send what is whole
+			malformed += frames
+		}
+	}
+	require.GreaterOrEqual(t, malformed, int64(100_000), "frames that no client would send")
 }
