@@ -1,6 +1,7 @@
 package api
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -47,12 +48,14 @@ func (d *Dispatcher) writeTxnMarkers(c *call, req *kmsg.WriteTxnMarkersRequest) 
 
 func markerRow(row *kmsg.WriteTxnMarkersResponseMarker, m *txn.Marker, errs []error) {
 	for _, t := range transactionRow(&txn.PartitionsRequest{Partitions: m.Partitions}, errs).Topics {
-		topic := kmsg.NewWriteTxnMarkersResponseMarkerTopic()
-		topic.Topic = t.Topic
-		for _, p := range t.Partitions {
-			topic.Partitions = append(topic.Partitions, kmsg.WriteTxnMarkersResponseMarkerTopicPartition(p))
+		at := slices.IndexFunc(row.Topics, func(known kmsg.WriteTxnMarkersResponseMarkerTopic) bool { return known.Topic == t.Topic })
+		if at < 0 {
+			at = len(row.Topics)
+			row.Topics = append(row.Topics, kmsg.WriteTxnMarkersResponseMarkerTopic{Topic: t.Topic})
 		}
-		row.Topics = append(row.Topics, topic)
+		for _, p := range t.Partitions {
+			row.Topics[at].Partitions = append(row.Topics[at].Partitions, kmsg.WriteTxnMarkersResponseMarkerTopicPartition(p))
+		}
 	}
 }
 

@@ -1,8 +1,12 @@
 package api
 
 import (
+	"errors"
+
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"barnabas/admin"
 )
 
 // DescribeProducers, key 61, version 0 (KIP-664): what a replica of a partition,
@@ -16,7 +20,7 @@ func (d *Dispatcher) describeProducers(c *call, req *kmsg.DescribeProducersReque
 			p := kmsg.NewDescribeProducersResponseTopicPartition()
 			p.Partition = id
 			if err := d.activeProducers(&p, t.Topic); err != nil {
-				p.ErrorCode, p.ErrorMessage = code(err)
+				p.ErrorCode, p.ErrorMessage = described(err)
 			}
 			t.Partitions = append(t.Partitions, p)
 		}
@@ -25,13 +29,22 @@ func (d *Dispatcher) describeProducers(c *call, req *kmsg.DescribeProducersReque
 	c.answer(resp)
 }
 
+// described is the code of an error, and its message if it has one for clients.
+func described(err error) (int16, *string) {
+	number, _ := code(err)
+	if told := (*admin.Error)(nil); errors.As(err, &told) {
+		return number, &told.Message
+	}
+	return number, nil
+}
+
 func (d *Dispatcher) activeProducers(to *kmsg.DescribeProducersResponseTopicPartition, topic string) error {
-	if !validTopicName(topic) {
-		return kerr.InvalidTopicException
+	if err := admin.ValidateTopicName(topic); err != nil {
+		return err
 	}
 	snapshot := d.deps.Metadata.Load()
 	if snapshot.Topic(topic) == nil {
-		return kerr.UnknownTopicOrPartition
+		return &admin.Error{Code: kerr.UnknownTopicOrPartition, Message: "This server does not host this topic-partition."}
 	}
 	replica := d.deps.Replicas.Partition(topic, to.Partition)
 	if replica == nil {
