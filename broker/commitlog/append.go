@@ -111,7 +111,7 @@ func (l *Log) AppendAsLeader(records []byte, leaderEpoch int32, o AppendOptions)
 
 // refuse puts what Kafka tells the client beside the error into the info.
 func (info AppendInfo) refuse(err error) (AppendInfo, error) {
-	if inv := (*record.Invalid)(nil); errors.As(err, &inv) {
+	if inv := (*record.Invalid)(nil); errors.As(err, &inv) && len(inv.Records) > 0 {
 		info.ErrorMessage = inv.Message
 		for _, r := range inv.Records {
 			info.RecordErrors = append(info.RecordErrors, RecordError{r.Index, r.Message})
@@ -204,9 +204,7 @@ func (l *Log) appendBatch(b record.Batch, res record.Result, leaderEpoch int32, 
 		if old, ok := p.duplicate(b); ok {
 			*info = l.nothingAppended()
 			info.Duplicate, info.FirstOffset, info.LastOffset = true, old.firstOffset(), old.lastOffset
-			if c.LogAppendTime {
-				info.LogAppendTime = old.timestamp
-			}
+			info.LogAppendTime = old.timestamp // whatever the topic stamps, as Kafka answers
 			return false, nil
 		}
 	}
