@@ -145,26 +145,6 @@ func requireVerified(t testing.TB, dir string) {
 	require.Empty(t, problems)
 }
 
-// dumped is the batches of a segment as Kafka's own dump tool told them: one line of the form "key: value key: value".
-func dumpedBatches(t testing.TB, dump string) []map[string]string {
-	t.Helper()
-	data, err := os.ReadFile(dump)
-	require.NoError(t, err)
-	var out []map[string]string
-	for _, line := range strings.Split(string(data), "\n") {
-		if !strings.HasPrefix(line, "baseOffset: ") {
-			continue
-		}
-		m := map[string]string{}
-		words := strings.Fields(line)
-		for i := 0; i+1 < len(words); i += 2 {
-			m[strings.TrimSuffix(words[i], ":")] = words[i+1]
-		}
-		out = append(out, m)
-	}
-	return out
-}
-
 func TestADirectoryThatKafkaLeftInACrashIsRecoveredToWhatTheCleanOneHolds(t *testing.T) {
 	for _, version := range kafkas {
 		t.Run(version, func(t *testing.T) {

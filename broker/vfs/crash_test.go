@@ -84,14 +84,14 @@ func TestReplacingAFileWithoutSyncMayLeaveItEmpty(t *testing.T) {
 	f := write(t, c, "/x", "old")
 	require.NoError(t, f.Sync())
 	require.NoError(t, c.SyncDir("/"))
-	n := write(t, c, "/x.tmp", "new")
+	write(t, c, "/x.tmp", "new")
 	require.NoError(t, c.Rename("/x.tmp", "/x"))
 	require.True(t, outcomes(t, c, NamesOnly)["/x=\"\"\n"])
 	require.True(t, outcomes(t, c, Synced)["/x=\"old\"\n"])
 
 	// the right order: bytes first, then the name
 	c = c.Image(c.Ops(), Synced, 0)
-	n = write(t, c, "/x.tmp", "new")
+	n := write(t, c, "/x.tmp", "new")
 	require.NoError(t, n.Sync())
 	require.NoError(t, c.Rename("/x.tmp", "/x"))
 	require.NoError(t, c.SyncDir("/"))
