@@ -256,10 +256,15 @@ func (w *world) createsOffsetsTopic() {
 	require.Len(w.t, w.cache.Load().Topic(offsetsTopic).Partitions, 50)
 }
 
-// oneKafka starts ZooKeeper and one broker, with the topics of the plays.
 func oneKafka(t *testing.T) string {
+	return oneBroker(t, func(dir, properties string) { startKafka(t, dir, properties) })
+}
+
+// oneBroker starts ZooKeeper and two brokers, of which the first has the topics of
+// the plays.
+func oneBroker(t *testing.T, startBroker func(dir, properties string)) string {
 	dir := t.TempDir()
-	k := startCluster(t, dir, func(properties string) { startKafka(t, dir, properties) })
+	k := startCluster(t, dir, func(properties string) { startBroker(dir, properties) })
 	r := &recorder{t: t, kafka: k, cluster: recordedCluster{topicIDs: make(map[string][16]byte), doors: k.doors}}
 	require.Eventually(t, func() bool {
 		m := kmsg.NewPtrMetadataRequest()
