@@ -26,6 +26,10 @@ func (l logReader) read(ctx context.Context, p int32, each func(record.Batch)) e
 	if err != nil {
 		return err
 	}
+	return l.readLog(ctx, log, each)
+}
+
+func (l logReader) readLog(ctx context.Context, log *commitlog.Log, each func(record.Batch)) error {
 	for at := log.StartOffset(); at < log.EndOffset() && ctx.Err() == nil; {
 		next, err := l.readSome(log, at, each)
 		if errors.Is(err, kerr.OffsetOutOfRange) && at < log.StartOffset() {

@@ -1,0 +1,57 @@
+package broker
+
+import (
+	"context"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"barnabas/broker/commitlog"
+	"barnabas/broker/record"
+	"barnabas/broker/vfs"
+)
+
+// BR-041: batches larger than the buffer, and a log whose end has no records, as compaction leaves it. Loading sees every record once and ends.
+func TestBR041_ALogIsReadToItsEnd(t *testing.T) {
+	quiet := logrus.New()
+	quiet.SetOutput(io.Discard)
+	logs, err := commitlog.Open(commitlog.ManagerConfig{
+		Dirs: []string{t.TempDir()}, FS: vfs.OS, Default: commitlog.DefaultConfig(), TopicConfig: func(string) commitlog.Config { return commitlog.DefaultConfig() },
+		Now: time.Now, Log: logrus.NewEntry(quiet),
+	})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, logs.Close()) }()
+	log, err := logs.GetOrCreate(commitlog.TopicPartition{Topic: offsetsTopic}, commitlog.TopicID{}, false)
+	require.NoError(t, err)
+
+	next := int64(0)
+	add := func(size int, last int64) {
+		b := record.NewBuilder(record.BuilderOptions{BaseOffset: next, LeaderEpoch: new(int32)})
+		b.Append(1, []byte("k"), make([]byte, size))
+		b.SetLastOffset(last)
+		batch, err := b.Build()
+		require.NoError(t, err)
+		_, err = log.AppendAsFollower(batch)
+		require.NoError(t, err)
+		next = last + 1
+	}
+	add(10, 0)
+	add(100_000, 1) // larger than the buffer
+	for i := int64(2); i < 30; i++ {
+		add(50, i)
+	}
+	add(1, 99) // the records up to 99 were compacted away
+	require.Equal(t, int64(100), log.EndOffset())
+
+	for _, buffer := range []int{1, 200, 1000, 1 << 20} {
+		var seen []int64
+		l := logReader{topic: offsetsTopic, buffer: buffer}
+		require.NoError(t, l.readLog(context.Background(), log, func(b record.Batch) { seen = append(seen, b.BaseOffset()) }))
+		require.Len(t, seen, 31, "buffer of %d", buffer)
+		assert.IsIncreasing(t, seen)
+	}
+}
