@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
 
@@ -40,6 +41,25 @@ func kafkaCommands() []*cli.Command {
 		}},
 		{"zookeeper-shell", "read and write znodes", zkshell.Run},
 	}
+	byName := map[string]kafkaCommand{}
+	for _, c := range table {
+		byName[c.name] = c.run
+	}
+	table = append(table, struct {
+		name, usage string
+		run         kafkaCommand
+	}{"kafka-run-class", "run the tool that a Java main class of Kafka stands for", func(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+		if len(args) == 0 {
+			fmt.Fprintln(stdout, "USAGE: kafka-run-class.sh classname [opts]")
+			return 1
+		}
+		run := byName[tools.CommandOfClass(args[0])]
+		if run == nil {
+			fmt.Fprintf(stderr, "Error: Could not find or load main class %s\n", args[0])
+			return 1
+		}
+		return run(args[1:], stdin, stdout, stderr)
+	}})
 	var commands []*cli.Command
 	for _, c := range table {
 		commands = append(commands, &cli.Command{

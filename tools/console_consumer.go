@@ -145,7 +145,12 @@ func consumerClient(set *options.Set) (*kgo.Client, error) {
 		group = settings["group.id"]
 	}
 	if group != "" && !set.Has("partition") {
-		opts = append(opts, kgo.ConsumerGroup(group))
+		// What was printed is committed, not what was fetched: the next member goes on behind the last line.
+		commit := kgo.AutoCommitMarks()
+		if settings["enable.auto.commit"] == "false" {
+			commit = kgo.DisableAutoCommit()
+		}
+		opts = append(opts, kgo.ConsumerGroup(group), commit)
 	}
 	return connect(text("bootstrap-server"), settings, opts...)
 }
@@ -187,6 +192,7 @@ func consoleConsume(f face, set *options.Set) (int, error) {
 	defer restore()
 
 	printed := int64(0)
+	defer commitPrinted(client)
 	defer func() { fmt.Fprintf(f.stderr, "Processed a total of %d messages\n", printed) }()
 	for limit < 0 || printed < limit {
 		ctx, cancel := interrupted, context.CancelFunc(func() {})
@@ -211,13 +217,23 @@ func consoleConsume(f face, set *options.Set) (int, error) {
 			continue
 		}
 		for records := fetches.RecordIter(); !records.Done() && (limit < 0 || printed < limit); {
-			if _, err := f.stdout.Write(format.line(records.Next())); err != nil {
+			r := records.Next()
+			if _, err := f.stdout.Write(format.line(r)); err != nil {
 				return 1, nil // whoever read our output has gone
 			}
+			client.MarkCommitRecords(r)
 			printed++
 		}
 	}
 	return 0, nil
+}
+
+// commitPrinted commits for its group, if there is one, what was printed since the last commit.
+func commitPrinted(client *kgo.Client) {
+	const patience = 5 * time.Second
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	_ = client.CommitMarkedOffsets(ctx) // the group has gone on without it, or sees the records again
 }
 
 // formatter prints a record as the original's default formatter does.

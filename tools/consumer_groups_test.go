@@ -1,0 +1,99 @@
+package tools
+
+import (
+	"bytes"
+	"encoding/csv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"barnabas/admin/plan"
+)
+
+func runGroups(args ...string) ran {
+	return runCommand(func(args []string, out, errs *bytes.Buffer) int { return ConsumerGroups(args, nil, out, errs) }, args...)
+}
+
+func TestGroupCallsThatMakeNoSense(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"--list", `Missing required argument "[bootstrap-server]"`},
+		{"--bootstrap-server b", "Command must include exactly one action: --list, --describe, --delete, --reset-offsets, --delete-offsets"},
+		{"--bootstrap-server b --list --describe", "Command must include exactly one action: --list, --describe, --delete, --reset-offsets, --delete-offsets"},
+		{"--bootstrap-server b --describe", "Option [describe] takes one of these options: [group], [all-groups]"},
+		{"--bootstrap-server b --describe --group g --all-groups", `Option "[group]" can't be used with option "[all-groups]"`},
+		{"--bootstrap-server b --describe --group g --members --state", "Option [describe] takes at most one of these options: [members], [offsets], [state]"},
+		{"--bootstrap-server b --describe --group g --state Empty", "Option [describe] does not take a value for [state]"},
+		{"--bootstrap-server b --delete --group g --topic t", "The consumer does not support topic-specific offset deletion from a consumer group."},
+		{"--bootstrap-server b --delete-offsets --group g", "Option [delete-offsets] takes the following options: [group], [topic]"},
+		{"--bootstrap-server b --reset-offsets --group g --dry-run --execute", "Option [reset-offsets] only accepts one of [execute] and [dry-run]"},
+		{"--bootstrap-server b --reset-offsets --group g --execute --to-earliest --to-latest", `Option "[to-earliest]" can't be used with option "[to-latest]"`},
+	} {
+		got := runGroups(strings.Fields(c.args)...)
+		assert.Equal(t, 1, got.code, c.args)
+		assert.Equal(t, c.want, firstLine(got.stderr), c.args)
+	}
+}
+
+func TestALagIsNeverMadeUp(t *testing.T) {
+	p := plan.Partition{Topic: "t", ID: 3}
+	assert.Equal(t, []string{"g", "t", "3", "2", "5", "3", "m", "/h", "c"}, offsetRow{p, 2, 5, "m", "/h", "c"}.cells("g"))
+	assert.Equal(t, []string{"g", "t", "3", "-", "5", "-", "-", "-", "-"}, offsetRow{p, -1, 5, "-", "-", "-"}.cells("g"))
+	assert.Equal(t, []string{"g", "t", "3", "2", "-", "-", "-", "-", "-"}, offsetRow{p, 2, -1, "-", "-", "-"}.cells("g"))
+	assert.Equal(t, "0", offsetRow{p, 6, 5, "-", "-", "-"}.cells("g")[5], "the end was read before the commit came")
+}
+
+func TestAnAssignmentIsShownByTopic(t *testing.T) {
+	assert.Equal(t, "a(0,2), b(1)", assignmentText([]plan.Partition{{Topic: "a", ID: 0}, {Topic: "a", ID: 2}, {Topic: "b", ID: 1}}))
+	assert.Equal(t, "-", assignmentText(nil))
+}
+
+func TestDurationsAreISO8601(t *testing.T) {
+	for text, want := range map[string]time.Duration{"PT1H": time.Hour, "P1D": 24 * time.Hour, "P1DT2H3M4.5S": 26*time.Hour + 3*time.Minute + 4500*time.Millisecond, "-PT5M": -5 * time.Minute, "pt-0.5s": -500 * time.Millisecond} {
+		got, err := parseDuration(text)
+		require.NoError(t, err, text)
+		assert.Equal(t, want, got, text)
+	}
+	for _, text := range []string{"", "1h", "P", "PT", "P1DT", "PT1", "P1H", "P99999999999D"} {
+		_, err := parseDuration(text)
+		assert.EqualError(t, err, "Text cannot be parsed to a Duration", text)
+	}
+}
+
+func TestDatesMayHaveAZone(t *testing.T) {
+	for text, want := range map[string]int64{"1970-01-01T00:00:01.500": 1500, "1970-01-01T00:00:01.500Z": 1500, "1970-01-01T01:00:00.000+01:00": 0, "1970-01-01T01:00:00.000+0100": 0, "1970-01-01T01:00:00.000+01": 0} {
+		got, err := parseDateTime(text)
+		require.NoError(t, err, text)
+		assert.Equal(t, want, got.UnixMilli(), text)
+	}
+	_, err := parseDateTime("yesterday")
+	assert.Error(t, err)
+}
+
+func TestExportedOffsetsAreReadBack(t *testing.T) {
+	p, q := plan.Partition{Topic: "a", ID: 0}, plan.Partition{Topic: "a", ID: 10}
+	resets := map[string]map[plan.Partition]int64{"g2": {p: 7}, "g1": {q: 5, p: 3}}
+	assert.Equal(t, "g1,a,0,3\ng1,a,10,5\ng2,a,0,7\n", exportedOffsets(resets, false))
+	one := map[string]map[plan.Partition]int64{"g1": resets["g1"]}
+	assert.Equal(t, "a,0,3\na,10,5\n", exportedOffsets(one, true))
+	for _, c := range []struct {
+		text string
+		want map[string]map[plan.Partition]int64
+	}{{exportedOffsets(resets, false), resets}, {exportedOffsets(one, true), one}} {
+		back, err := readResetFile(csv.NewReader(strings.NewReader(c.text)), "g1")
+		require.NoError(t, err)
+		assert.Equal(t, c.want, back)
+	}
+	for text, want := range map[string]string{"a,b": "line 1 of the file has 2 fields", "a,x,1": "has no partition", "a,0,1\na,0,x": "line 2 of the file has no offset"} {
+		_, err := readResetFile(csv.NewReader(strings.NewReader(text)), "g1")
+		assert.ErrorContains(t, err, want)
+	}
+}
+
+func TestMainClassesOfBothErasAreKnown(t *testing.T) {
+	assert.Equal(t, "kafka-get-offsets", CommandOfClass("kafka.tools.GetOffsetShell"))
+	assert.Equal(t, "kafka-topics", CommandOfClass("org.apache.kafka.tools.TopicCommand"))
+	assert.Empty(t, CommandOfClass("kafka.tools.NoSuch"))
+}
