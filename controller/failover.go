@@ -171,6 +171,11 @@ func (c *Core) startStates() error {
 			p.state = offlinePartition
 		}
 	})
+	// The first metadata that names partitions names all of them, those without a living replica too: a broker that has just started knows nothing else, and a client that is told of a part
+	// of a topic gives up what it has for the rest. Apache Kafka tells of the others in a second round, after it has written their states.
+	if all := c.cluster.partitionsWhere(func(_ TopicPartition, t *topic, p *partition) bool { return p.leadership != nil && !t.dying }); len(all) > 0 {
+		c.outbox.updateMetadata(c, c.cluster.registered(), all...)
+	}
 	if err := c.moveReplicas(online, onlineReplica); err != nil {
 		return err
 	}
