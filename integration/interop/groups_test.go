@@ -71,17 +71,36 @@ type groupStage struct {
 	partitions int32
 	produced   int64 // in each partition
 	seen       *sightings
-	adm        *kadm.Client
 }
 
 func newGroupStage(t *testing.T, c *cluster.Cluster, name string, partitions int32, replicas int16) *groupStage {
-	cl, err := kgo.NewClient(kgo.SeedBrokers(c.Seeds()...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.MetadataMinAge(20*time.Millisecond))
-	require.NoError(t, err)
-	t.Cleanup(cl.Close)
-	s := &groupStage{t: t, bootstrap: c.Bootstrap(), topic: name, group: "group-" + name, partitions: partitions, seen: &sightings{at: map[int32]map[int64]int{}}, adm: kadm.NewClient(cl)}
-	_, err = s.adm.CreateTopic(context.Background(), partitions, replicas, nil, name)
-	require.NoError(t, err)
+	s := &groupStage{t: t, bootstrap: c.Bootstrap(), topic: name, group: "group-" + name, partitions: partitions, seen: &sightings{at: map[int32]map[int64]int{}}}
+	s.ask(func(ctx context.Context, adm *kadm.Client) {
+		_, err := adm.CreateTopic(ctx, partitions, replicas, nil, name)
+		require.NoError(t, err)
+	})
 	return s
+}
+
+// ask lets a client that knows of no coordinator yet ask something.
+func (s *groupStage) ask(question func(ctx context.Context, adm *kadm.Client)) {
+	s.t.Helper()
+	cl, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(s.bootstrap, ",")...), kgo.MetadataMinAge(20*time.Millisecond))
+	require.NoError(s.t, err)
+	defer cl.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	question(ctx, kadm.NewClient(cl))
+}
+
+func (s *groupStage) describe() (g kadm.DescribedGroup) {
+	s.ask(func(ctx context.Context, adm *kadm.Client) {
+		described, err := adm.DescribeGroups(ctx, s.group)
+		if g = described[s.group]; g.Err == nil {
+			g.Err = err
+		}
+	})
+	return g
 }
 
 // more produces n records into each partition and waits until they are seen.
@@ -126,13 +145,7 @@ func (s *groupStage) eventually(wrong func() string) {
 func (s *groupStage) members(n int) {
 	s.t.Helper()
 	s.eventually(func() string {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		defer cancel()
-		described, err := s.adm.DescribeGroups(ctx, s.group)
-		if err != nil {
-			return err.Error()
-		}
-		g := described[s.group]
+		g := s.describe()
 		owners := map[int32]string{}
 		var idle []string
 		for _, m := range g.Members {
@@ -161,14 +174,17 @@ func (s *groupStage) members(n int) {
 func (s *groupStage) empty() {
 	s.t.Helper()
 	s.eventually(func() string {
-		described, err := s.adm.DescribeGroups(context.Background(), s.group)
-		if err != nil || described[s.group].State != "Empty" {
-			return fmt.Sprintf("group %s is %s: %v", s.group, described[s.group].State, err)
+		if g := s.describe(); g.Err != nil || g.State != "Empty" {
+			return fmt.Sprintf("group %s is %s: %v", s.group, g.State, g.Err)
 		}
 		return ""
 	})
-	committed, err := s.adm.FetchOffsets(context.Background(), s.group)
-	require.NoError(s.t, err)
+	var committed kadm.OffsetResponses
+	s.ask(func(ctx context.Context, adm *kadm.Client) {
+		var err error
+		committed, err = adm.FetchOffsets(ctx, s.group)
+		require.NoError(s.t, err)
+	})
 	for p := range s.partitions {
 		o, _ := committed.Lookup(s.topic, p)
 		assert.Equal(s.t, s.produced, o.At, "committed offset of partition %d", p)
