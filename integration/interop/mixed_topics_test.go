@@ -30,6 +30,7 @@ func TestTopicsAreAdministeredInMixedClusters(t *testing.T) {
 			m.write(t, "first", 0, 100)
 			t.Run("moves by request", m.movesByRequest)
 			t.Run("moves by znode", m.movesByZnode)
+			t.Run("throttled moves", m.movesThrottled)
 			t.Run("preferred election", m.electsPreferred)
 			t.Run("configuration", m.obeysConfiguration)
 			t.Run("second life", m.livesTwice)
@@ -149,6 +150,39 @@ func (m *mixed) movesByZnode(t *testing.T) {
 		m.write(t, "first", 1, 10)
 	}
 	require.EqualValues(t, 30, m.end(t, "first", 1))
+}
+
+// movesThrottled moves a partition from one kind to the other and back with a limit on what leaders send and followers fetch. Kafka measures its rate over eleven seconds, so a move of a
+// few seconds shows no more than that it was held back and came to its end.
+func (m *mixed) movesThrottled(t *testing.T) {
+	const rate, volume = 2 << 20, 6 << 20
+	ctx := context.Background()
+	setBrokers := func(op kadm.IncrementalOp, value *string) {
+		_, err := m.admin.AlterBrokerConfigs(ctx, []kadm.AlterConfig{{Op: op, Name: "leader.replication.throttled.rate", Value: value}, {Op: op, Name: "follower.replication.throttled.rate", Value: value}}, 1, 2, 3)
+		require.NoError(t, err)
+	}
+	require.NoError(t, m.createOn("heavy", []int32{1}, map[string]*string{"min.insync.replicas": text("1"),
+		"leader.replication.throttled.replicas": text("*"), "follower.replication.throttled.replicas": text("*")}))
+	m.WaitWhole(t, "heavy", 1, 1)
+	for range volume / (64 << 10) {
+		random := make([]byte, 64<<10)
+		_, _ = rand.Read(random)
+		m.client.Produce(ctx, &kgo.Record{Topic: "heavy", Value: random}, func(_ *kgo.Record, err error) { require.NoError(t, err) })
+	}
+	require.NoError(t, m.client.Flush(ctx))
+	setBrokers(kadm.SetConfig, text(fmt.Sprint(rate)))
+	for _, target := range []int32{2, 1} {
+		var req kadm.AlterPartitionAssignmentsReq
+		req.Assign("heavy", 0, []int32{target})
+		began := time.Now()
+		answers, err := m.admin.AlterPartitionAssignments(ctx, req)
+		require.NoError(t, err)
+		require.NoError(t, answers.Error())
+		m.waitReplicas(t, "heavy", 0, target)
+		require.Greater(t, time.Since(began), volume/rate*time.Second/2, "to broker %d", target)
+	}
+	setBrokers(kadm.DeleteConfig, nil)
+	require.EqualValues(t, volume/(64<<10), m.end(t, "heavy", 0))
 }
 
 func (m *mixed) waitGone(t *testing.T, path string) {
