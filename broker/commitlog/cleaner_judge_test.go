@@ -105,14 +105,7 @@ func described(t *testing.T, l *Log) []string {
 
 func TestKafkaCleansALogToTheSameRecords(t *testing.T) {
 	java, jars := lane.Java(t), lane.KafkaJars(t, "3.9.1")
-	source, err := filepath.Abs("testdata/judge/Clean.java")
-	require.NoError(t, err)
-	classes := t.TempDir()
-	out, err := exec.Command(java, "-version").CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	out, err = exec.Command(filepath.Join(filepath.Dir(java), "javac"), "-proc:none", "-d", classes, "-cp", filepath.Join(jars, "*"), source).CombinedOutput()
-	require.NoError(t, err, "%s", out)
-
+	classes := compileJudge(t, java, jars)
 	ours, theirs := filepath.Join(t.TempDir(), "ours"), filepath.Join(t.TempDir(), "theirs")
 	clk := &clock{at: time.Now()}
 	c := compacted()
@@ -151,13 +144,7 @@ func TestKafkaCleansALogToTheSameRecords(t *testing.T) {
 			clk.advance(-time.Millisecond)
 			require.NoError(t, m.Close())
 		}
-		cmd := exec.Command(java, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", classes+":"+filepath.Join(jars, "*"), "Clean",
-			filepath.Join(theirs, "topic-0"), fmt.Sprint(clk.at.UnixMilli()), fmt.Sprint(clean), fmt.Sprint(c.SegmentBytes),
-			fmt.Sprint(c.DeleteRetentionMs), fmt.Sprint(1<<20))
-		said, err := cmd.Output()
-		require.NoError(t, err, "%s", said)
-		_, err = fmt.Sscanf(string(said[strings.LastIndex(string(said), "clean to"):]), "clean to %d", &clean)
-		require.NoError(t, err, "%s", said)
+		clean, _ = kafkaCleans(t, java, jars, classes, filepath.Join(theirs, "topic-0"), clk.at.UnixMilli(), clean, c, 1<<20)
 
 		opened := openManager(t, vfs.OS, c, clk, ours)
 		have := described(t, opened.log())

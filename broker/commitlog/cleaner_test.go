@@ -22,9 +22,12 @@ func compacted() Config {
 	return c
 }
 
-// clean runs one cleaning, without threads.
-func (m *Manager) cleanOnce() bool {
-	r := &cleanerRun{cfg: CleanerConfig{Threads: 1, DedupeBytes: 1 << 20}.withDefaults(), stop: make(chan struct{})}
+// cleanOnce runs one cleaning, without threads.
+func (m *Manager) cleanOnce() bool { return m.cleanWithin(1 << 20) }
+
+// cleanWithin is cleanOnce with a map of the given size.
+func (m *Manager) cleanWithin(bytes int64) bool {
+	r := &cleanerRun{cfg: CleanerConfig{Threads: 1, DedupeBytes: bytes}.withDefaults(), stop: make(chan struct{})}
 	return m.cleaner.cleanDirtiest(r)
 }
 

@@ -15,8 +15,8 @@
 //   - what was synced, or is known to be committed, is never cut away because it is damaged: the log is taken out of use
 //
 // Where to begin reading: append.go (the one critical section), read.go, roll.go (durability), recovery.go (what a crash
-// leaves and what is done about it), producers.go.
+// leaves and what is done about it), producers.go, cleaner.go (compaction; swap.go has its crash points).
 //
-// Goroutines, all owned by Manager and ended by Close: the housekeeper, which does what the clock asks for, and one flusher
-// for each log directory, which makes rolled segments and new logs durable.
+// Goroutines, all owned by Manager and ended by Close: the housekeeper, which does what the clock asks for; one flusher
+// for each log directory, which makes rolled segments and new logs durable; and log.cleaner.threads that compact.
 package commitlog
