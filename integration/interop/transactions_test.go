@@ -1,0 +1,243 @@
+package interop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"barnabas/integration/cluster"
+	"barnabas/integration/lane"
+	"barnabas/zkstate/zktest"
+)
+
+// exactlyOnce are three brokers on which transactions outlive any one of them.
+func exactlyOnce(t *testing.T) *cluster.Cluster {
+	zk := zktest.Embedded(t)
+	c := cluster.Start(t, zk.Addr(), 3, map[string]string{
+		"zookeeper.session.timeout.ms": "2000", "group.initial.rebalance.delay.ms": "0",
+		"offsets.topic.replication.factor": "3", "offsets.topic.num.partitions": "5",
+		"transaction.state.log.replication.factor": "3", "transaction.state.log.min.isr": "2", "transaction.state.log.num.partitions": "5",
+		"transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
+	})
+	client := franz(t, c)
+	adm := kadm.NewClient(client)
+	minISR := "2"
+	for _, topic := range []string{"input", "output"} {
+		_, err := adm.CreateTopic(t.Context(), 1, 3, map[string]*string{"min.insync.replicas": &minISR}, topic)
+		require.NoError(t, err)
+	}
+	c.WaitWhole(t, "output", 1, 3)
+	return c
+}
+
+func franz(t *testing.T, c *cluster.Cluster, opts ...kgo.Opt) *kgo.Client {
+	client, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(c.Seeds()...), kgo.MetadataMinAge(100 * time.Millisecond)}, opts...)...)
+	require.NoError(t, err)
+	t.Cleanup(client.Close)
+	return client
+}
+
+// fill writes 0 to n-1 to the input.
+func fill(t *testing.T, c *cluster.Cluster, n int) {
+	client := franz(t, c)
+	for i := range n {
+		client.Produce(t.Context(), &kgo.Record{Topic: "input", Value: []byte(strconv.Itoa(i))}, func(_ *kgo.Record, err error) { assert.NoError(t, err) })
+	}
+	require.NoError(t, client.Flush(t.Context()))
+}
+
+// committed reads the output as a read_committed consumer does, until n records are there or nothing more comes.
+func committed(t *testing.T, c *cluster.Cluster, n int) (values []string) {
+	client := franz(t, c, kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{"output": {0: kgo.NewOffset().AtStart()}}), kgo.FetchIsolationLevel(kgo.ReadCommitted()))
+	for quiet := 0; quiet < 3; {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		fetches := client.PollFetches(ctx)
+		cancel()
+		fetches.EachRecord(func(r *kgo.Record) { values = append(values, string(r.Value)) })
+		switch {
+		case fetches.NumRecords() > 0:
+			quiet = 0
+		case len(values) >= n:
+			return values
+		default:
+			quiet++
+		}
+	}
+	return values
+}
+
+func requireEachOnceInOrder(t *testing.T, values []string, n int) {
+	t.Helper()
+	for i := range min(n, len(values)) {
+		require.Equal(t, strconv.Itoa(i), values[i], "at %d of %d", i, len(values))
+	}
+	require.Len(t, values, n)
+}
+
+// killInTurn kills every broker once, and starts it again, each time when step has come further.
+func killInTurn(t *testing.T, c *cluster.Cluster, done <-chan struct{}) {
+	for i := 0; ; i++ {
+		b := c.Brokers[i%len(c.Brokers)]
+		select {
+		case <-done:
+			return
+		case <-time.After(1500 * time.Millisecond):
+		}
+		b.Kill(t)
+		b.Start(t)
+		b.WaitReady(t)
+		c.WaitWhole(t, "output", 1, 3)
+	}
+}
+
+func TestFranzGoTransactionsAreAllOrNothing(t *testing.T) {
+	c := exactlyOnce(t)
+	client := franz(t, c, kgo.TransactionalID("franz"), kgo.DefaultProduceTopic("output"))
+	next := 0
+	for i := range 30 {
+		commit := i%3 != 1
+		require.NoError(t, client.BeginTransaction())
+		for j := range 5 {
+			value := "aborted"
+			if commit {
+				value = strconv.Itoa(next + j)
+			}
+			client.Produce(t.Context(), kgo.StringRecord(value), func(_ *kgo.Record, err error) { assert.NoError(t, err) })
+		}
+		require.NoError(t, client.Flush(t.Context()))
+		require.NoError(t, client.EndTransaction(t.Context(), kgo.TransactionEndTry(commit)))
+		if commit {
+			next += 5
+		}
+	}
+	requireEachOnceInOrder(t, committed(t, c, next), next)
+}
+
+func TestSaramaTransactionsAreAllOrNothing(t *testing.T) {
+	c := exactlyOnce(t)
+	cfg := ibmSaramaConfig("none")
+	cfg.Producer.Idempotent, cfg.Net.MaxOpenRequests = true, 1
+	cfg.Producer.Transaction.ID = "sarama"
+	cfg.Producer.Return.Successes, cfg.Producer.Return.Errors = true, true
+	producer, err := sarama.NewSyncProducer(c.Seeds(), cfg)
+	require.NoError(t, err)
+	defer producer.Close()
+	next := 0
+	for i := range 20 {
+		commit := i%3 != 1
+		require.NoError(t, producer.BeginTxn())
+		for j := range 5 {
+			value := "aborted"
+			if commit {
+				value = strconv.Itoa(next + j)
+			}
+			_, _, err := producer.SendMessage(&sarama.ProducerMessage{Topic: "output", Value: sarama.StringEncoder(value)})
+			require.NoError(t, err)
+		}
+		if !commit {
+			require.NoError(t, producer.AbortTxn())
+			continue
+		}
+		require.NoError(t, producer.CommitTxn())
+		next += 5
+	}
+	requireEachOnceInOrder(t, committed(t, c, next), next)
+}
+
+func TestAGroupSessionCopiesEachRecordOnceWhileBrokersAreKilled(t *testing.T) {
+	const n = 4000
+	c := exactlyOnce(t)
+	fill(t, c, n)
+	done, nemesis := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(nemesis)
+		killInTurn(t, c, done)
+	}()
+	copyBySession(t, c, n)
+	close(done)
+	<-nemesis
+	requireEachOnceInOrder(t, committed(t, c, n), n)
+}
+
+// copyBySession copies the input in transactions of at most 100 records; a session that cannot go on is replaced, as an application would be.
+func copyBySession(t *testing.T, c *cluster.Cluster, n int) {
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	copied := 0
+	for copied < n {
+		require.NoError(t, ctx.Err(), "%d of %d are copied", copied, n)
+		session, err := kgo.NewGroupTransactSession(kgo.SeedBrokers(c.Seeds()...), kgo.TransactionalID("copier"), kgo.ConsumerGroup("copiers"), kgo.ConsumeTopics("input"),
+			kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.RequireStableFetchOffsets(), kgo.MetadataMinAge(100*time.Millisecond), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+			kgo.TransactionTimeout(20*time.Second))
+		require.NoError(t, err)
+		last, err := copySome(ctx, session, n)
+		if last > copied {
+			copied = last
+		}
+		if err != nil {
+			t.Logf("after %d: %v", copied, err)
+		}
+		session.Close()
+	}
+}
+
+// copySome returns how far the copy has come, by the last value that is committed.
+func copySome(ctx context.Context, session *kgo.GroupTransactSession, n int) (last int, err error) {
+	for last < n && ctx.Err() == nil {
+		fetches := session.PollRecords(ctx, 100)
+		if err := session.Begin(); err != nil {
+			return last, err
+		}
+		var failed error
+		highest := last
+		fetches.EachRecord(func(r *kgo.Record) {
+			i, _ := strconv.Atoi(string(r.Value))
+			highest = max(highest, i+1)
+			session.Produce(ctx, &kgo.Record{Topic: "output", Value: r.Value}, func(_ *kgo.Record, err error) {
+				if err != nil {
+					failed = err
+				}
+			})
+		})
+		if err := session.Client().Flush(ctx); err != nil {
+			return last, err
+		}
+		ended, err := session.End(ctx, kgo.TransactionEndTry(failed == nil))
+		if err != nil {
+			return last, errors.Join(failed, err)
+		}
+		if ended {
+			last = highest
+		}
+	}
+	return last, ctx.Err()
+}
+
+func TestTheJavaCopierCopiesEachMessageOnceWhileBrokersAreKilled(t *testing.T) {
+	lane.Java(t)
+	lane.KafkaJars(t, "3.9.1")
+	const n = 3000
+	c := exactlyOnce(t)
+	fill(t, c, n)
+	done, nemesis := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(nemesis)
+		killInTurn(t, c, done)
+	}()
+	out := javaTool(t, "3.9.1", "", "org.apache.kafka.tools.TransactionalMessageCopier", "--broker-list", c.Bootstrap(), "--input-topic", "input", "--input-partition", "0",
+		"--output-topic", "output", "--max-messages", fmt.Sprint(n), "--consumer-group", "java-copier", "--transaction-size", "50", "--transaction-timeout", "20000",
+		"--transactional-id", "java-copier", "--enable-random-aborts", "--use-group-metadata")
+	t.Log(out.Name())
+	close(done)
+	<-nemesis
+	requireEachOnceInOrder(t, committed(t, c, n), n)
+}
