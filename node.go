@@ -25,6 +25,7 @@ type node struct {
 	sender     *controllerSender
 
 	cancel   context.CancelFunc
+	events   *zkstate.Subscription
 	watching sync.WaitGroup
 }
 
@@ -92,10 +93,8 @@ func (n *node) start(v *config.Values) error {
 		return errors.Join(err, n.stopParts())
 	}
 	n.controller.SessionReady()
-	n.watching.Go(func() {
-		defer events.Close()
-		n.watch(ctx, events.C(), generation)
-	})
+	n.events = events
+	n.watching.Go(func() { n.watch(ctx, events.C(), generation) })
 	return nil
 }
 
@@ -128,6 +127,15 @@ func (n *node) watch(ctx context.Context, events <-chan zkstate.Event, registere
 	}
 }
 
+// watchToTheEnd tells a broker that is stopping when its session ends before it: without a registration there is nothing to hand over to anybody, and nobody to wait for.
+func (n *node) watchToTheEnd(events <-chan zkstate.Event) {
+	for e := range events {
+		if e.Kind == zkstate.SessionExpired || e.Kind == zkstate.SessionLapsed {
+			n.broker.SessionExpired()
+		}
+	}
+}
+
 // register makes the broker's node until it is there or the session is gone again; true means that it is there.
 func (n *node) register(ctx context.Context) bool {
 	_, generation := n.zk.Session()
@@ -153,7 +161,10 @@ func (n *node) register(ctx context.Context) bool {
 func (n *node) stop() error {
 	n.cancel()
 	n.watching.Wait()
+	n.watching.Go(func() { n.watchToTheEnd(n.events.C()) })
 	err := n.stopParts()
+	n.events.Close()
+	n.watching.Wait()
 	n.zk.Close()
 	select {
 	case <-n.broker.Homeless():

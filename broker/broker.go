@@ -32,10 +32,11 @@ import (
 )
 
 const (
-	zkReadTimeout   = 10 * time.Second
-	drainTimeout    = 5 * time.Second // for answers that are under way when the broker stops
-	noBrokerEpoch   = int64(-1)
-	registerBackoff = time.Second
+	zkReadTimeout       = 10 * time.Second
+	drainTimeout        = 5 * time.Second // for answers that are under way when the broker stops
+	noBrokerEpoch       = int64(-1)
+	registerBackoff     = time.Second
+	lookForRegistration = 50 * time.Millisecond
 )
 
 // Broker is one running broker.
@@ -475,12 +476,28 @@ func (b *Broker) handOver(ctx context.Context) {
 			b.log.Warn("stopping without handing everything over; the controller will see this broker's session end")
 			return
 		}
-		select {
-		case <-time.After(b.values.Millis("controlled.shutdown.retry.backoff.ms")):
-		case <-ctx.Done():
+		if !b.registeredAfter(ctx, b.values.Millis("controlled.shutdown.retry.backoff.ms")) {
 			return
 		}
 	}
+}
+
+// registeredAfter waits, and tells whether it is worth asking the controller again: without a registration there is nothing to hand over, since the others see this broker gone.
+func (b *Broker) registeredAfter(ctx context.Context, pause time.Duration) bool {
+	over := time.NewTimer(pause)
+	defer over.Stop()
+	look := time.NewTicker(lookForRegistration)
+	defer look.Stop()
+	for b.epoch.Load() != noBrokerEpoch {
+		select {
+		case <-look.C:
+		case <-over.C:
+			return true
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return false
 }
 
 func (b *Broker) askToStop(ctx context.Context) (remaining int, err error) {

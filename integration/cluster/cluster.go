@@ -269,6 +269,9 @@ func (b *Broker) WaitReady(t testing.TB) {
 	}
 }
 
+// Set changes a key of server.properties, for the next start.
+func (b *Broker) Set(name, value string) { b.settings[name] = value }
+
 // Become makes another program run this broker from its next start on: the same id, address and directories.
 func (b *Broker) Become(p Program) { b.program = p }
 
