@@ -239,3 +239,34 @@ func TestMessagesOfOldAreCleanedTo(t *testing.T) {
 		}
 	}
 }
+
+// What Kafka wrote, and has cleaned in part, is cleaned by us: of each key the same last record is left.
+func TestADirectoryOfKafkasIsCleaned(t *testing.T) {
+	for _, name := range []string{"2.8.2-clean", "3.9.1-clean", "2.8.2-crashed", "3.9.1-crashed"} {
+		t.Run(name, func(t *testing.T) {
+			dir := unpack(t, name)
+			m := openWith(t, ManagerConfig{Dirs: []string{dir}, FS: vfs.OS, TopicConfig: func(topic string) Config {
+				c := topicConfig(topic)
+				c.CleanupCompact = topic == "compacted"
+				c.CleanupDelete, c.MinCleanableDirtyRatio = false, 0
+				return c
+			}}, fixtureClock(t, dir))
+			l := m.Get(TopicPartition{"compacted", 0})
+			require.NotNil(t, l)
+			require.NoError(t, l.Roll())
+			l.SetHighWatermark(l.EndOffset())
+			before, offsets := kept(t, l)
+			for m.cleanOnce() {
+				require.NoError(t, l.CleanerError())
+			}
+			require.Equal(t, l.EndOffset(), l.cleaned.Load())
+			after, left := kept(t, l)
+			require.Equal(t, before, after)
+			require.Len(t, left, len(after), "each key stands once")
+			require.LessOrEqual(t, len(left), len(offsets))
+			path := l.Dir()
+			require.NoError(t, m.Close())
+			requireVerified(t, path)
+		})
+	}
+}
