@@ -30,10 +30,11 @@ type Config struct {
 	Seeds     []string
 	Topic     string
 	Producers int
-	PerSecond int       // records of each producer; 0 is as fast as the brokers take them
-	MaxValue  int       // bytes of the largest value
-	Buffered  int       // records that a producer has under way; 0 is 500
-	Options   []kgo.Opt // without any: idempotent, acks=all
+	PerSecond int                    // records of each producer; 0 is as fast as the brokers take them
+	MaxValue  int                    // bytes of the largest value
+	Buffered  int                    // records that a producer has under way; 0 is 500
+	Options   []kgo.Opt              // without any: idempotent, acks=all
+	Codecs    []kgo.CompressionCodec // that the producers take in turn; without any: the client's choice
 }
 
 // Load is producers at work.
@@ -63,7 +64,7 @@ func Start(t testing.TB, cfg Config) *Load {
 			// A broker that has just started, or has not been told of a new topic yet, answers that there is no such topic; the client would believe it after four times.
 			kgo.UnknownTopicRetries(-1),
 			kgo.RetryBackoffFn(func(int) time.Duration { return 20 * time.Millisecond }),
-		}, cfg.Options...)...)
+		}, cfg.options(id)...)...)
 		require.NoError(t, err)
 		l.working.Go(func() {
 			defer client.Close()
@@ -71,6 +72,13 @@ func Start(t testing.TB, cfg Config) *Load {
 		})
 	}
 	return l
+}
+
+func (cfg *Config) options(producer uint32) []kgo.Opt {
+	if len(cfg.Codecs) == 0 {
+		return cfg.Options
+	}
+	return append([]kgo.Opt{kgo.ProducerBatchCompression(cfg.Codecs[int(producer)%len(cfg.Codecs)])}, cfg.Options...)
 }
 
 func (l *Load) produce(ctx context.Context, client *kgo.Client, producer uint32) {
