@@ -50,6 +50,9 @@ func (c *Core) completeIfJoined(g *group, nowMs int64) {
 }
 
 func (c *Core) waitedForJoins(g *group, nowMs int64) {
+	if g.state != PreparingRebalance {
+		return
+	}
 	if d := &g.initial; d.on && d.newMember && d.remainingMs != 0 {
 		d.newMember = false
 		waited := d.delayMs
