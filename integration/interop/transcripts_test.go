@@ -43,12 +43,14 @@ type scene struct {
 	dir     string // of the transcripts
 	zk      string
 	c       *cluster.Cluster
-	quotas  bool // brokers serve the APIs of quotas and credentials
+	quotas  bool      // brokers serve the APIs of quotas and credentials
+	live    *exec.Cmd // a consumer of the group, while it runs
 }
 
 func newScene(t *testing.T, version string) *scene {
 	zk := zktest.Real(t)
-	settings := map[string]string{"auto.leader.rebalance.enable": "false", "default.replication.factor": "1"}
+	settings := map[string]string{"auto.leader.rebalance.enable": "false", "default.replication.factor": "1",
+		"offsets.topic.replication.factor": "1", "offsets.topic.num.partitions": "3", "group.initial.rebalance.delay.ms": "0"}
 	if version == "2.8.2" {
 		settings["inter.broker.protocol.version"] = "2.8"
 	}
@@ -87,6 +89,8 @@ var scenarioTools = map[string]struct {
 	"getoff":    {"kafka-get-offsets", false, false},
 	"delrec":    {"kafka-delete-records", false, false},
 	"logdirs":   {"kafka-log-dirs", false, false},
+	"groups":    {"kafka-consumer-groups", false, false},
+	"ccons":     {"kafka-console-consumer", false, false},
 }
 
 func (s *scene) play() {
@@ -123,11 +127,30 @@ func (s *scene) before(step string) {
 		require.NoError(s.t, err)
 		_, stderr, exit := s.run(in, "kafka-console-producer", "--bootstrap-server", s.c.Brokers[0].Addr, "--topic", "orders", "--property", "parse.key=true", "--property", "key.separator=:")
 		require.Equal(s.t, "0", exit, stderr)
+	case "groups-describe-live":
+		s.live = exec.Command(cluster.Binary(s.t), "kafka-console-consumer", "--bootstrap-server", s.c.Brokers[0].Addr, "--topic", "orders", "--group", "g1")
+		require.NoError(s.t, s.live.Start())
+		s.t.Cleanup(s.endLive)
+	case "groups-reset-dry":
+		s.endLive()
+		require.Eventually(s.t, func() bool {
+			out, _, _ := s.run(nil, "kafka-consumer-groups", "--bootstrap-server", s.c.Brokers[0].Addr, "--describe", "--group", "g1", "--state")
+			return strings.Contains(out, "Empty")
+		}, settle, 100*time.Millisecond)
 	case "topics-describe-broker-down":
 		s.c.Brokers[1].Stop(s.t)
 	case "topics-describe-before-preferred":
 		s.c.Brokers[1].Start(s.t)
 		s.c.Brokers[1].WaitReady(s.t)
+	}
+}
+
+// endLive ends the consumer of the group as an operator does.
+func (s *scene) endLive() {
+	if s.live != nil {
+		_ = s.live.Process.Signal(os.Interrupt)
+		_ = s.live.Wait()
+		s.live = nil
 	}
 }
 
@@ -225,7 +248,7 @@ func (s *scene) step(name, step, file string) bool {
 // changes tells whether a command changes anything, so that it must not be tried twice.
 func changes(words []string) bool {
 	return slices.ContainsFunc(words, func(word string) bool {
-		return slices.Contains([]string{"--create", "--alter", "--delete", "--execute", "delrec", "prefer", "electl"}, word)
+		return slices.Contains([]string{"--create", "--alter", "--delete", "--execute", "delrec", "prefer", "electl", "ccons", "--delete-offsets"}, word)
 	})
 }
 
