@@ -146,7 +146,7 @@ func TestTheSuiteOfFranzGo(t *testing.T) {
 	needSuites(t)
 	addr := quickstart(t)
 	suite{
-		module: "github.com/twmb/franz-go", list: "franz-go.txt", pass: 500, pkg: "./pkg/kgo",
+		module: "github.com/twmb/franz-go", list: "franz-go.txt", pass: 530, pkg: "./pkg/kgo",
 		env: []string{"KGO_SEEDS=" + addr, "KGO_TEST_RF=1", "KGO_TEST_RECORDS=20000"},
 	}.run(t)
 }
