@@ -115,13 +115,6 @@ func TestFaultsAreLoggedAndTimeoutsAreTold(t *testing.T) {
 	require.Contains(t, logged.String(), "the dog ate it")
 }
 
-func TestATransactionalIDFindsNoCoordinator(t *testing.T) {
-	w := newWorld(t, 1, readCluster(t))
-	req := kmsg.NewPtrInitProducerIDRequest()
-	req.TransactionalID = kmsg.StringPtr("t")
-	require.Equal(t, kerr.CoordinatorNotAvailable.Code, w.ask(req).(*kmsg.InitProducerIDResponse).ErrorCode)
-}
-
 func TestTheControllersAPIsGoToTheController(t *testing.T) {
 	w := newWorld(t, 1, readCluster(t))
 	for _, key := range []int16{7, 43, 45, 46, 56, 67} {

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"barnabas/broker/commitlog"
 	"barnabas/broker/group"
 	"barnabas/broker/metadata"
@@ -63,5 +65,10 @@ func newGroups(t testing.TB, cache *metadata.Cache) *group.Coordinator {
 		groups.Lead(p, 0)
 	}
 	t.Cleanup(groups.Close)
+	require.Eventually(t, func() bool {
+		loaded := make(chan error, 1)
+		groups.List(func(_ []group.Listed, err error) { loaded <- err })
+		return <-loaded == nil
+	}, 10*time.Second, time.Millisecond)
 	return groups
 }

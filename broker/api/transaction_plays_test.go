@@ -565,8 +565,6 @@ func TestTransactionsAnswerAsKafkaDoes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, 1, readCluster(t))
-			w.d.cfg.VerifyTransactions = func() bool { return true }
-			w.d.cfg.MarkerTimeout = 10 * time.Second
 			w.leads(name, 2)
 			w.leads(offsetsTopic, 50)
 			w.leads(transactionsTopic, 50)

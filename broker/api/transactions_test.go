@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"barnabas/broker/metadata"
 	"barnabas/broker/record"
 	"barnabas/broker/txn"
@@ -27,7 +29,12 @@ func (a alone) Leader(tp txn.TopicPartition) (int32, bool) {
 	return 1, a.cache.Load().Partition(tp.Topic, tp.Partition) != nil
 }
 
-func (a alone) Coordinator(int32) int32 { return 1 }
+func (a alone) Coordinator(int32) int32 {
+	if a.cache.Load().Topic(transactionsTopic) == nil {
+		return txn.NoBroker
+	}
+	return 1
+}
 
 func (a alone) WriteMarkers(_ context.Context, _ int32, markers []*txn.Marker) [][]error {
 	written := make(chan [][]error, 1)
@@ -49,5 +56,10 @@ func newTransactions(t testing.TB, cache *metadata.Cache, ids txn.ProducerIDs, d
 	for p := range int32(50) {
 		c.Lead(p, 0)
 	}
+	require.Eventually(t, func() bool {
+		loaded := make(chan error, 1)
+		c.List(&txn.ListRequest{LongerMs: -1}, func(_ []txn.Listed, err error) { loaded <- err })
+		return <-loaded == nil
+	}, 10*time.Second, time.Millisecond)
 	return c
 }

@@ -139,6 +139,7 @@ func newWorld(t *testing.T, broker int32, cluster recordedCluster) *world {
 	w.d = New(Config{
 		BrokerID: broker, ClusterID: cluster.clusterID, InterBrokerListener: "PLAINTEXT",
 		AutoCreateTopics: true, DeleteTopics: true, OffsetMetadataMaxBytes: 4096, FetchSessionSlots: 1000, FeaturesEpoch: func() int64 { return 0 }, Log: quiet(),
+		VerifyTransactions: func() bool { return true }, MarkerTimeout: 10 * time.Second,
 	}, Dependencies{
 		Replicas: w.replicas, Metadata: w.cache, Admin: w.admin, Controller: w.controller, ProducerIDs: w.ids, BrokerEpoch: w.epoch,
 		Groups: newGroups(t, w.cache), Transactions: newTransactions(t, w.cache, w.ids, func() *Dispatcher { return w.d }), LegacyOffsets: &playedLegacy{},
