@@ -72,10 +72,6 @@ type configsAsked struct {
 
 type setting struct{ key, value string }
 
-func (a configsAsked) adds(key string) bool {
-	return slices.ContainsFunc(a.add, func(s setting) bool { return s.key == key })
-}
-
 // configsService does the work through one of the two doors.
 type configsService interface {
 	describe(a configsAsked) error

@@ -176,7 +176,7 @@ func copyBySession(t *testing.T, c *cluster.Cluster, n int) {
 	for copied < n {
 		require.NoError(t, ctx.Err(), "%d of %d are copied", copied, n)
 		session, err := kgo.NewGroupTransactSession(kgo.SeedBrokers(c.Seeds()...), kgo.TransactionalID("copier"), kgo.ConsumerGroup("copiers"), kgo.ConsumeTopics("input"),
-			kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.RequireStableFetchOffsets(), kgo.MetadataMinAge(100*time.Millisecond), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+			kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.MetadataMinAge(100*time.Millisecond), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 			kgo.TransactionTimeout(20*time.Second))
 		require.NoError(t, err)
 		last, err := copySome(ctx, session, n)

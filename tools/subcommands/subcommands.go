@@ -82,22 +82,22 @@ func (c Command) Parse(args []string) (*Call, error) {
 	if len(c.Commands) == 0 {
 		return c.parseArguments(c.Name, "", args)
 	}
-	for len(args) > 0 {
-		word := args[0]
-		if word == "-h" || word == "--help" {
-			return nil, &HelpError{c.help(c.Name)}
-		}
-		for _, sub := range c.Commands {
-			if sub.Name == word {
-				return sub.parseArguments(c.Name+" "+sub.Name, sub.Name, args[1:])
-			}
-		}
-		if strings.HasPrefix(word, "-") {
-			return nil, c.wrong(c.Name, "unrecognized arguments: '"+word+"'")
-		}
-		return nil, c.wrong(c.Name, fmt.Sprintf("invalid choice: '%s' (choose from %s)", word, c.choices("'", ", ")))
+	if len(args) == 0 {
+		return nil, c.wrong(c.Name, "too few arguments")
 	}
-	return nil, c.wrong(c.Name, "too few arguments")
+	word := args[0]
+	if word == "-h" || word == "--help" {
+		return nil, &HelpError{c.help(c.Name)}
+	}
+	for _, sub := range c.Commands {
+		if sub.Name == word {
+			return sub.parseArguments(c.Name+" "+sub.Name, sub.Name, args[1:])
+		}
+	}
+	if strings.HasPrefix(word, "-") {
+		return nil, c.wrong(c.Name, "unrecognized arguments: '"+word+"'")
+	}
+	return nil, c.wrong(c.Name, fmt.Sprintf("invalid choice: '%s' (choose from %s)", word, c.choices("'", ", ")))
 }
 
 func (c Command) wrong(program, reason string) error {
