@@ -169,7 +169,7 @@ func TestForeignNamesInALogDirectory(t *testing.T) {
 // BR-034: a start inside a batch survives restarts, and followers live with it.
 func TestAStartInsideABatchOnEveryReplica(t *testing.T) {
 	zk := zktest.Embedded(t)
-	c := cluster.Start(t, zk.Addr(), 2, map[string]string{"zookeeper.session.timeout.ms": "1000", "replica.lag.time.max.ms": "2000"})
+	c := cluster.Start(t, zk.Addr(), 2, map[string]string{"zookeeper.session.timeout.ms": "1000", "replica.lag.time.max.ms": "2000", "log.flush.start.offset.checkpoint.interval.ms": "200"})
 	topic := creation("inside", -1, -1)
 	topic.ReplicaAssignment = append(topic.ReplicaAssignment, assignment(0, 1, 2))
 	require.Zero(t, create(dialController(t, c.Brokers[0].Addr), 5, false, topic)["inside"].ErrorCode)
@@ -191,6 +191,12 @@ func TestAStartInsideABatchOnEveryReplica(t *testing.T) {
 	follower.Start(t)
 	follower.WaitReady(t)
 	awaitISR(t, leader.Addr, 2)
+	for _, b := range c.Brokers { // as Kafka, a broker may forget it in a crash until it stands in the checkpoint
+		eventually(t, func() bool {
+			text, _ := os.ReadFile(filepath.Join(b.Dir, "log-start-offset-checkpoint"))
+			return strings.Contains(string(text), "inside 0 150")
+		}, "broker %d has noted the start", b.ID)
+	}
 	for _, b := range c.Brokers {
 		b.Kill(t)
 	}
