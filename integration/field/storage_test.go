@@ -173,6 +173,7 @@ func TestAStartInsideABatchOnEveryReplica(t *testing.T) {
 	topic := creation("inside", -1, -1)
 	topic.ReplicaAssignment = append(topic.ReplicaAssignment, assignment(0, 1, 2))
 	require.Zero(t, create(dialController(t, c.Brokers[0].Addr), 5, false, topic)["inside"].ErrorCode)
+	awaitLeaders(t, dial(t, c.Brokers[0].Addr), "inside", 1)
 	awaitISR(t, c.Brokers[0].Addr, 2)
 	var hundred []string
 	for i := range 100 {

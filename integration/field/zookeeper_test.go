@@ -240,6 +240,7 @@ func TestAStateThatWasRewrittenByHandDoesNotStickTheLeader(t *testing.T) {
 	topic := creation("stuck", -1, -1)
 	topic.ReplicaAssignment = append(topic.ReplicaAssignment, assignment(0, int32(leader.ID), int32(follower.ID)))
 	require.Zero(t, create(first, 5, false, topic)["stuck"].ErrorCode)
+	awaitLeaders(t, first, "stuck", 1)
 	awaitISR(t, leader.Addr, 2)
 	path := "/brokers/topics/stuck/partitions/0/state"
 	for range 3 {
