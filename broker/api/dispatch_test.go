@@ -137,7 +137,8 @@ func TestAKRaftControllerIsRefused(t *testing.T) {
 	order.Version, order.IsKRaftController, order.ControllerEpoch = 7, true, 50
 	require.Equal(t, kerr.UnknownServerError.Code, w.ask(order).(*kmsg.LeaderAndISRResponse).ErrorCode)
 	stop := kmsg.NewPtrStopReplicaRequest()
-	stop.Version, stop.IsKRaftController, stop.ControllerEpoch = 4, true, 50
+	// The library writes the flag behind the epoch, Kafka (and wire.DecodeRequest) has it in front: the epoch's first byte.
+	stop.Version, stop.ControllerEpoch = 4, 1<<24
 	require.Equal(t, kerr.UnknownServerError.Code, w.ask(stop).(*kmsg.StopReplicaResponse).ErrorCode)
 	update := kmsg.NewPtrUpdateMetadataRequest()
 	update.Version, update.IsKRaftController, update.ControllerEpoch = 8, true, 50
