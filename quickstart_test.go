@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"barnabas/integration/cluster"
+	"barnabas/integration/lane"
 )
 
 // started is a running quickstart.
@@ -212,7 +214,9 @@ func TestQuickstartRefusesInOneSentenceAndTouchesNothing(t *testing.T) {
 			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 		}
 		out, err := cmd.CombinedOutput()
+		var exit *exec.ExitError
 		require.Error(t, err)
+		lane.Need(t, errors.As(err, &exit), "a folder for temporary files that other users may enter")
 		assert.Contains(t, string(out), "cannot be written")
 	})
 }
