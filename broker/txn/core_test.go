@@ -75,17 +75,17 @@ func (s *stage) init(id string, present *Producer) (r InitResult) {
 	return r
 }
 
-var notAnswered = errors.New("not answered")
+var errNotAnswered = errors.New("not answered")
 
 func (s *stage) add(id string, p Producer, partitions ...TopicPartition) error {
-	err := notAnswered
+	err := errNotAnswered
 	s.core.AddPartitions(s.nowMs, &PartitionsRequest{ID: id, Producer: p, Partitions: partitions}, func(e error) { err = e })
 	s.settle()
 	return err
 }
 
 func (s *stage) end(id string, p Producer, commit bool) error {
-	err := notAnswered
+	err := errNotAnswered
 	s.core.End(s.nowMs, &EndRequest{ID: id, Producer: p, Commit: commit}, func(e error) { err = e })
 	s.settle()
 	return err
@@ -343,7 +343,7 @@ func TestAnIDThatIsBeingWrittenWaits(t *testing.T) {
 	s := newStage(t)
 	p := s.init("id", nil).Producer
 	s.held = true
-	assert.ErrorIs(t, s.add("id", p, p0), notAnswered)
+	assert.ErrorIs(t, s.add("id", p, p0), errNotAnswered)
 	assert.ErrorIs(t, s.add("id", p, p0), kerr.ConcurrentTransactions)
 	assert.ErrorIs(t, s.end("id", p, true), kerr.ConcurrentTransactions)
 	assert.ErrorIs(t, s.init("id", nil).Err, kerr.ConcurrentTransactions)
@@ -456,7 +456,7 @@ func TestAnUnloadedCoreAnswersWhatItHas(t *testing.T) {
 	s := newStage(t)
 	p := s.init("id", nil).Producer
 	s.held = true
-	err := notAnswered
+	err := errNotAnswered
 	s.core.AddPartitions(s.nowMs, &PartitionsRequest{ID: "id", Producer: p, Partitions: []TopicPartition{p0}}, func(e error) { err = e })
 	var r InitResult
 	s.core.Init(s.nowMs, &InitRequest{ID: "new", TimeoutMs: 1}, func(x InitResult) { r = x })

@@ -343,7 +343,7 @@ func (w *world) write(a *actor, tp TopicPartition) {
 			shelf.guards[by.ID] = new(int)
 		}
 		guard = shelf.guards[by.ID]
-		refused := notAnswered
+		refused := errNotAnswered
 		w.core.Verify(&PartitionsRequest{ID: a.id, Producer: by, Partitions: []TopicPartition{tp}}, func(errs []error) { refused = errs[0] })
 		w.take()
 		if refused != nil {

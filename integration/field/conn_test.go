@@ -112,18 +112,6 @@ func isTimeout(err error, as *net.Error) bool {
 	return ok && e.Timeout()
 }
 
-// versions tells which versions of an API the broker serves.
-func (c *conn) versions(key int16) (low, high int16) {
-	c.t.Helper()
-	for _, row := range ask[*kmsg.ApiVersionsResponse](c, kmsg.NewPtrApiVersionsRequest()).ApiKeys {
-		if row.ApiKey == key {
-			return row.MinVersion, row.MaxVersion
-		}
-	}
-	c.t.Fatalf("API %d is not served", key)
-	return 0, 0
-}
-
 func at[R kmsg.Request](version int16, req R) R {
 	req.SetVersion(version)
 	return req

@@ -25,7 +25,6 @@ type process struct {
 	testing.TB
 	mu       sync.Mutex
 	cleanups []func()
-	dirs     []string
 }
 
 func (p *process) Helper()                   {}
