@@ -368,6 +368,9 @@ func (b *broker) logOf(tp controller.TopicPartition, id controller.TopicID) *com
 		return nil
 	}
 	log := b.logs.Get(commitlog.TopicPartition(tp))
+	if log != nil && id == (controller.TopicID{}) && !log.TopicID().IsZero() {
+		return nil // the topic was made just now, by somebody who leaves its id to the controller; the log is of an earlier one
+	}
 	if log == nil || (log.TopicID() != commitlog.TopicID(id) && !slices.Contains([]commitlog.TopicID{log.TopicID(), commitlog.TopicID(id)}, commitlog.TopicID{})) {
 		return nil
 	}
