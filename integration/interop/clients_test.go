@@ -3,6 +3,7 @@ package interop
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -198,5 +199,28 @@ func javaConsume(version string) func(*testing.T, string, string, int) {
 		out := javaTool(t, version, "", class, "--bootstrap-server", bootstrap, "--topic", topic, "--partition", "0", "--offset", "earliest", "--max-messages", fmt.Sprint(n),
 			"--property", "print.key=true", "--timeout-ms", "20000")
 		require.NoError(t, checkLines(topic, out, n))
+	}
+}
+
+// The perf tools of each release run as people run them to size a cluster: a million records through a group.
+func TestJavasPerfToolsRun(t *testing.T) {
+	for _, version := range []string{"2.4.1", "2.8.2", "3.9.1"} {
+		t.Run(version, func(t *testing.T) {
+			lane.Java(t)
+			lane.KafkaJars(t, version)
+			c := cluster.Start(t, zktest.Embedded(t).Addr(), 1, map[string]string{"group.initial.rebalance.delay.ms": "0"})
+			n := fmt.Sprint(recordsPerClient())
+			text, err := io.ReadAll(javaTool(t, version, "", "org.apache.kafka.tools.ProducerPerformance", "--topic", "perf", "--num-records", n, "--record-size", "100", "--throughput", "-1",
+				"--producer-props", "bootstrap.servers="+c.Bootstrap()))
+			require.NoError(t, err)
+			require.Contains(t, string(text), n+" records sent, ")
+			class := "kafka.tools.ConsumerPerformance"
+			if strings.HasPrefix(version, "3.") {
+				class = "org.apache.kafka.tools.ConsumerPerformance"
+			}
+			text, err = io.ReadAll(javaTool(t, version, "", class, "--broker-list", c.Bootstrap(), "--topic", "perf", "--messages", n, "--timeout", "60000"))
+			require.NoError(t, err)
+			require.Contains(t, string(text), ", "+n+", ", "all of them were read: %s", text)
+		})
 	}
 }
