@@ -190,6 +190,8 @@ func TestQuickstartRefusesInOneSentenceAndTouchesNothing(t *testing.T) {
 	})
 	t.Run("logs of another cluster", func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "data")
+		port, zk := free(t, 1) // those of before may have been taken by a connection since
+		ports := []string{"--port", strconv.Itoa(port), "--zookeeper-port", strconv.Itoa(zk)}
 		s := startQuickstart(t, append(ports, "--data", dir)...)
 		s.until(t, "Ctrl-C")
 		s.interrupt(t)
