@@ -245,11 +245,12 @@ func (q quickstart) runChildren(zk *embedded.Server) error {
 			return fmt.Errorf("broker %d did not start; %s says why", id, filepath.Join(q.data, fmt.Sprintf("broker-%d.log", id)))
 		}
 	}
+	wait := listenForSignal(zk.Done())
 	fmt.Print(q.banner())
 	for i, c := range children {
 		fmt.Printf("  broker %d is process %d\n", i+1, c.Process.Pid)
 	}
-	waitForSignal(zk.Done())
+	wait()
 	fmt.Println("stopping; everything is kept in", q.data)
 	return zk.Err()
 }

@@ -46,14 +46,20 @@ func zookeeperCommand() *cli.Command {
 }
 
 // waitForSignal returns when the process is asked to stop, or when what it stands on has gone. A second signal ends the process at once.
-func waitForSignal(gone ...<-chan struct{}) {
+func waitForSignal(gone ...<-chan struct{}) { listenForSignal(gone...)() }
+
+// listenForSignal listens from now on; the function that it returns waits. Who tells the user to press Ctrl-C must be listening before.
+func listenForSignal(gone ...<-chan struct{}) (wait func()) {
 	ctx, restore := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer restore()
-	var lost [2]<-chan struct{} // what was not given is never gone
-	copy(lost[:], gone)
-	select {
-	case <-ctx.Done():
-	case <-lost[0]:
-	case <-lost[1]:
+	var lost <-chan struct{}
+	if len(gone) > 0 {
+		lost = gone[0]
+	}
+	return func() {
+		defer restore()
+		select {
+		case <-ctx.Done():
+		case <-lost:
+		}
 	}
 }
