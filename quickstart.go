@@ -80,8 +80,9 @@ func (q quickstart) run() error {
 	if err != nil {
 		return err
 	}
+	wait := listenForSignal(zk.Done(), node.broker.Homeless())
 	fmt.Print(q.banner())
-	waitForSignal(zk.Done(), node.broker.Homeless())
+	wait()
 	fmt.Println("stopping; everything is kept in", q.data)
 	return errors.Join(zk.Err(), node.stop())
 }
