@@ -24,19 +24,10 @@ var apiVersionsOptions = []options.Option{
 
 // BrokerAPIVersions is kafka-broker-api-versions: what each broker of the cluster serves.
 func BrokerAPIVersions(args []string, _ io.Reader, stdout, stderr io.Writer) int {
-	f := face{class: "kafka.admin.BrokerApiVersionsCommand$", intro: "This tool helps to retrieve broker version information.", options: apiVersionsOptions, stdout: stdout, stderr: stderr}
-	if len(args) == 0 {
-		return f.usage(f.intro)
-	}
-	set, err := options.Parse(apiVersionsOptions, args)
-	if err != nil {
-		return f.usage(err.Error())
-	}
-	if code, done := f.common(set); done {
+	f := face{class: "kafka.admin.BrokerApiVersionsCommand$", intro: "This tool helps to retrieve broker version information.", options: apiVersionsOptions, needs: []string{"bootstrap-server"}, stdout: stdout, stderr: stderr}
+	set, code, over := f.parse(args)
+	if over {
 		return code
-	}
-	if !set.Has("bootstrap-server") {
-		return f.usage("Missing required argument \"[bootstrap-server]\"")
 	}
 	if err := apiVersions(stdout, set); err != nil {
 		fmt.Fprintf(stderr, "Exception in thread \"main\" %s: %s\n", exceptionClass(err), err)
@@ -46,19 +37,7 @@ func BrokerAPIVersions(args []string, _ io.Reader, stdout, stderr io.Writer) int
 }
 
 func apiVersions(stdout io.Writer, set *options.Set) error {
-	servers, err := set.Value("bootstrap-server")
-	if err != nil {
-		return err
-	}
-	file, err := set.Value("command-config")
-	if err != nil {
-		return err
-	}
-	settings, err := readProperties(file)
-	if err != nil {
-		return err
-	}
-	client, err := connect(servers, settings)
+	client, err := adminClient.connect(set)
 	if err != nil {
 		return err
 	}

@@ -12,14 +12,68 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"barnabas/tools/options"
+	"barnabas/tools/subcommands"
 )
 
-// connect makes a client of a cluster; settings are those of a client property file, of which PLAINTEXT connections need few.
-func connect(bootstrap string, settings map[string]string, more ...kgo.Opt) (*kgo.Client, error) {
-	if bootstrap == "" {
-		bootstrap = settings["bootstrap.servers"]
+// clientOptions names the options that tell a tool of its cluster and of how to be a client of it.
+type clientOptions struct {
+	servers []string // the first that is given counts
+	file    string   // names a property file
+	single  string   // gives single settings as name=value; "" where a tool has none
+}
+
+var (
+	adminClient    = clientOptions{[]string{"bootstrap-server"}, "command-config", ""}
+	electionClient = clientOptions{[]string{"bootstrap-server"}, "admin.config", ""}
+)
+
+// arguments are what a command was given.
+type arguments interface {
+	Value(name string) (string, error)
+	Values(name string) []string
+}
+
+// callArguments are the arguments of a command that has sub-commands, or options in the manner of getopt.
+type callArguments struct{ *subcommands.Call }
+
+// Value is the last value of an argument, of which there may be many.
+func (c callArguments) Value(name string) (string, error) { return c.Call.Value(name), nil }
+
+// settings are what the client is to be, under the names of a client property file: single settings count before the file's, and what the option says about brokers before both.
+func (o clientOptions) settings(given arguments) (map[string]string, error) {
+	file, err := given.Value(o.file)
+	if err != nil {
+		return nil, err
 	}
+	settings, err := readSettings(file, given.Values(o.single))
+	if err != nil {
+		return nil, err
+	}
+	for _, option := range o.servers {
+		servers, err := given.Value(option)
+		if err != nil {
+			return nil, err
+		}
+		if servers != "" {
+			settings["bootstrap.servers"] = servers
+			break
+		}
+	}
+	return settings, nil
+}
+
+// connect makes a client as the options say.
+func (o clientOptions) connect(given arguments) (*kgo.Client, error) {
+	settings, err := o.settings(given)
+	if err != nil {
+		return nil, err
+	}
+	return connect(settings)
+}
+
+// connect makes a client of a cluster; settings are those of a client property file, of which PLAINTEXT connections need few.
+func connect(settings map[string]string, more ...kgo.Opt) (*kgo.Client, error) {
+	bootstrap := settings["bootstrap.servers"]
 	if bootstrap == "" {
 		return nil, &badArgument{"no bootstrap servers are given"}
 	}
@@ -31,23 +85,6 @@ func connect(bootstrap string, settings map[string]string, more ...kgo.Opt) (*kg
 		opts = append(opts, kgo.ClientID(id))
 	}
 	return kgo.NewClient(append(opts, more...)...)
-}
-
-// connectAsAsked makes a client from --bootstrap-server and the option that names a property file.
-func connectAsAsked(set *options.Set, fileOption string) (*kgo.Client, error) {
-	servers, err := set.Value("bootstrap-server")
-	if err != nil {
-		return nil, err
-	}
-	file, err := set.Value(fileOption)
-	if err != nil {
-		return nil, err
-	}
-	settings, err := readProperties(file)
-	if err != nil {
-		return nil, err
-	}
-	return connect(servers, settings)
 }
 
 // serves tells whether brokers serve an API, by the answer of one of them.
@@ -75,6 +112,22 @@ func readProperties(path string) (map[string]string, error) {
 	}
 	for _, name := range p.Keys() {
 		set[name], _ = p.Get(name)
+	}
+	return set, nil
+}
+
+// readSettings reads name=value arguments over a property file.
+func readSettings(file string, given []string) (map[string]string, error) {
+	set, err := readProperties(file)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range given {
+		name, value, ok := strings.Cut(p, "=")
+		if !ok || name == "" {
+			return nil, &badArgument{fmt.Sprintf("Invalid command line properties: %q is not of the form name=value", p)}
+		}
+		set[strings.TrimSpace(name)] = value
 	}
 	return set, nil
 }

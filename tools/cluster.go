@@ -32,16 +32,16 @@ func Cluster(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	if err != nil {
 		return subcommands.Report(err, stdout, stderr)
 	}
-	settings, err := readProperties(call.Value("config"))
+	settings, err := clientOptions{[]string{"bootstrap-server"}, "config", ""}.settings(callArguments{call})
 	if err != nil {
 		fmt.Fprintln(stderr, err)
 		return 1
 	}
-	if call.Value("bootstrap-server") == "" && settings["bootstrap.servers"] == "" {
+	if settings["bootstrap.servers"] == "" {
 		fmt.Fprintln(stderr, "Please specify --bootstrap-server.")
 		return 1
 	}
-	client, err := connect(call.Value("bootstrap-server"), settings)
+	client, err := connect(settings)
 	if err != nil {
 		fmt.Fprintln(stderr, err)
 		return 1

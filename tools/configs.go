@@ -82,15 +82,8 @@ type configsService interface {
 // Configs is kafka-configs.
 func Configs(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	f := face{class: "kafka.admin.ConfigCommand", intro: "This tool helps to manipulate and describe entity config for a topic, client, user, broker or ip", options: configsOptions, stdout: stdout, stderr: stderr}
-	if len(args) == 0 {
-		return f.usage(f.intro)
-	}
-	set, err := options.Parse(configsOptions, args)
-	if err != nil {
-		fmt.Fprintln(stderr, err)
-		return 1
-	}
-	if code, done := f.common(set); done {
+	set, code, over := f.parse(args)
+	if over {
 		return code
 	}
 	if set.Has("alter") == set.Has("describe") {
@@ -101,7 +94,8 @@ func Configs(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 			return f.usage(fmt.Sprintf("Option \"[describe]\" can't be used with option \"[%s]\"", option))
 		}
 	}
-	if err = configs(f, set); err == nil {
+	err := configs(f, set)
+	if err == nil {
 		return 0
 	}
 	var bad *badArgument
@@ -152,7 +146,7 @@ func openConfigs(f face, set *options.Set) (configsService, error) {
 		}
 		return openConfigsByZooKeeper(f, servers)
 	}
-	client, err := connectAsAsked(set, "command-config")
+	client, err := adminClient.connect(set)
 	if err != nil {
 		return nil, err
 	}

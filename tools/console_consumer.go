@@ -53,14 +53,8 @@ func ConsoleConsumer(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	if compat39() {
 		f.class = "org.apache.kafka.tools.consumer.ConsoleConsumer"
 	}
-	if len(args) == 0 {
-		return f.usage(f.intro)
-	}
-	set, err := options.Parse(consoleConsumerOptions, args)
-	if err != nil {
-		return f.usage(err.Error())
-	}
-	if code, done := f.common(set); done {
+	set, code, over := f.parse(args)
+	if over {
 		return code
 	}
 	if reason := wrongConsumerCall(set); reason != "" {
@@ -68,7 +62,7 @@ func ConsoleConsumer(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	}
 	code, err := consoleConsume(f, set)
 	if err != nil {
-		fmt.Fprintf(stderr, "[%s] ERROR Unknown error when running consumer:  (%s)\n%s: %s\n", time.Now().Format("2006-01-02 15:04:05,000"), f.class, exceptionClass(err), err)
+		fmt.Fprintf(stderr, "%sUnknown error when running consumer:  (%s)\n%s: %s\n", f.logLine("ERROR"), f.class, exceptionClass(err), err)
 		return 1
 	}
 	return code
@@ -88,7 +82,7 @@ func wrongConsumerCall(set *options.Set) string {
 		return "Exactly one of whitelist/topic is required."
 	}
 	if !set.Has("bootstrap-server") {
-		return "Missing required argument \"[bootstrap-server]\""
+		return missing("bootstrap-server")
 	}
 	if set.Has("partition") && !set.Has("topic") {
 		return "The topic is required when partition is specified."
@@ -107,17 +101,24 @@ func wrongConsumerCall(set *options.Set) string {
 
 func consumerClient(set *options.Set) (*kgo.Client, error) {
 	text := func(name string) string { v, _ := set.Value(name); return v }
-	settings, err := pairs(text("consumer.config"), set.Values("consumer-property"))
+	settings, err := clientOptions{[]string{"bootstrap-server"}, "consumer.config", "consumer-property"}.settings(set)
 	if err != nil {
 		return nil, err
 	}
-	start := kgo.NewOffset().AtEnd()
-	if set.Has("from-beginning") || settings["auto.offset.reset"] == "earliest" {
-		start = kgo.NewOffset().AtStart()
+	if set.Has("from-beginning") {
+		settings["auto.offset.reset"] = "earliest"
 	}
-	opts := []kgo.Opt{kgo.ConsumeResetOffset(start), kgo.FetchMaxWait(500 * time.Millisecond)}
-	if isolation := text("isolation-level"); isolation == "read_committed" || isolation == "" && settings["isolation.level"] == "read_committed" {
-		opts = append(opts, kgo.FetchIsolationLevel(kgo.ReadCommitted()))
+	for option, name := range map[string]string{"isolation-level": "isolation.level", "group": "group.id"} {
+		if v := text(option); v != "" {
+			settings[name] = v
+		}
+	}
+	if set.Has("partition") {
+		delete(settings, "group.id")
+	}
+	opts, err := consumerOptions(settings)
+	if err != nil {
+		return nil, err
 	}
 	topic := text("topic")
 	switch {
@@ -140,19 +141,7 @@ func consumerClient(set *options.Set) (*kgo.Client, error) {
 		}
 		opts = append(opts, kgo.ConsumeRegex(), kgo.ConsumeTopics("^(?:"+strings.ReplaceAll(pattern, ",", "|")+")$"))
 	}
-	group := text("group")
-	if group == "" {
-		group = settings["group.id"]
-	}
-	if group != "" && !set.Has("partition") {
-		// What was printed is committed, not what was fetched: the next member goes on behind the last line.
-		commit := kgo.AutoCommitMarks()
-		if settings["enable.auto.commit"] == "false" {
-			commit = kgo.DisableAutoCommit()
-		}
-		opts = append(opts, kgo.ConsumerGroup(group), commit)
-	}
-	return connect(text("bootstrap-server"), settings, opts...)
+	return connect(settings, opts...)
 }
 
 // startOffset reads --offset. A negative number is refused, as by the original.
@@ -211,7 +200,7 @@ func consoleConsume(f face, set *options.Set) (int, error) {
 		}
 		if fetches.NumRecords() == 0 {
 			if timeout >= 0 {
-				fmt.Fprintf(f.stderr, "[%s] ERROR Error processing message, terminating consumer process:  (%s)\norg.apache.kafka.common.errors.TimeoutException\n", time.Now().Format("2006-01-02 15:04:05,000"), f.class)
+				fmt.Fprintf(f.stderr, "%sError processing message, terminating consumer process:  (%s)\norg.apache.kafka.common.errors.TimeoutException\n", f.logLine("ERROR"), f.class)
 				return 0, nil
 			}
 			continue
@@ -250,7 +239,7 @@ func newFormatter(set *options.Set) (*formatter, error) {
 	if err != nil {
 		return nil, err
 	}
-	props, err := pairs(file, set.Values("property"))
+	props, err := readSettings(file, set.Values("property"))
 	if err != nil {
 		return nil, err
 	}

@@ -7,10 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -45,46 +43,19 @@ var consoleProducerOptions = []options.Option{
 
 // ConsoleProducer is kafka-console-producer: lines of standard input become records.
 func ConsoleProducer(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	f := face{class: "kafka.tools.ConsoleProducer$", intro: "This tool helps to read data from standard input and publish it to Kafka.", options: consoleProducerOptions, stdout: stdout, stderr: stderr}
-	if len(args) == 0 {
-		return f.usage(f.intro)
-	}
-	set, err := options.Parse(consoleProducerOptions, args)
-	if err != nil {
-		return f.usage(err.Error())
-	}
-	if code, done := f.common(set); done {
+	f := face{class: "kafka.tools.ConsoleProducer$", intro: "This tool helps to read data from standard input and publish it to Kafka.", options: consoleProducerOptions, needs: []string{"topic"}, stdout: stdout, stderr: stderr}
+	set, code, over := f.parse(args)
+	if over {
 		return code
 	}
-	for _, needed := range []string{"topic"} {
-		if !set.Has(needed) {
-			return f.usage(fmt.Sprintf("Missing required argument \"[%s]\"", needed))
-		}
-	}
 	if !set.Has("bootstrap-server") && !set.Has("broker-list") {
-		return f.usage("Missing required argument \"[bootstrap-server]\"")
+		return f.usage(missing("bootstrap-server"))
 	}
 	if err := consoleProduce(f, set, stdin); err != nil {
 		fmt.Fprintf(stderr, "%s: %s\n", "org.apache.kafka.common.KafkaException", err)
 		return 1
 	}
 	return 0
-}
-
-// pairs reads name=value arguments over a property file.
-func pairs(file string, given []string) (map[string]string, error) {
-	set, err := readProperties(file)
-	if err != nil {
-		return nil, err
-	}
-	for _, p := range given {
-		name, value, ok := strings.Cut(p, "=")
-		if !ok || name == "" {
-			return nil, &badArgument{fmt.Sprintf("Invalid command line properties: %q is not of the form name=value", p)}
-		}
-		set[strings.TrimSpace(name)] = value
-	}
-	return set, nil
 }
 
 func consoleProduce(f face, set *options.Set, stdin io.Reader) error {
@@ -146,67 +117,49 @@ func (s *sendFailures) report(f face, r *kgo.Record, err error) {
 	if r.Key != nil {
 		key = fmt.Sprintf("%d bytes", len(r.Key))
 	}
-	fmt.Fprintf(f.stderr, "[%s] ERROR Error when sending message to topic %s with key: %s, value: %d bytes with error: (org.apache.kafka.clients.producer.internals.ErrorLoggingCallback)\n%s: %s\n",
-		time.Now().Format("2006-01-02 15:04:05,000"), r.Topic, key, len(r.Value), exceptionClass(err), err)
+	fmt.Fprintf(f.stderr, "%sError when sending message to topic %s with key: %s, value: %d bytes with error: (org.apache.kafka.clients.producer.internals.ErrorLoggingCallback)\n%s: %s\n",
+		f.logLine("ERROR"), r.Topic, key, len(r.Value), exceptionClass(err), err)
+}
+
+// consoleProducerSettings are the settings that have options of their own, which count before those of the file, and their defaults, which are not the producer's.
+var consoleProducerSettings = []struct{ option, setting, def string }{
+	{"timeout", "linger.ms", "1000"},
+	{"batch-size", "batch.size", "16384"},
+	{"request-timeout-ms", "request.timeout.ms", "1500"},
+	{"message-send-max-retries", "retries", "3"},
+	{"max-memory-bytes", "buffer.memory", "33554432"},
+	{"request-required-acks", "acks", "-1"},
 }
 
 func producerClient(set *options.Set) (*kgo.Client, error) {
-	text := func(name, def string) string {
-		if v, err := set.Value(name); err == nil && v != "" {
-			return v
-		}
-		return def
-	}
-	settings, err := pairs(text("producer.config", ""), set.Values("producer-property"))
+	settings, err := clientOptions{[]string{"bootstrap-server", "broker-list"}, "producer.config", "producer-property"}.settings(set)
 	if err != nil {
 		return nil, err
 	}
-	setting := func(option, property, def string) string {
-		if set.Has(option) {
-			return text(option, def)
+	for _, s := range consoleProducerSettings {
+		value, err := set.Value(s.option)
+		switch {
+		case err != nil:
+			return nil, err
+		case value != "":
+			settings[s.setting] = value
+		case settings[s.setting] == "":
+			settings[s.setting] = s.def
 		}
-		if v, ok := settings[property]; ok {
-			return v
-		}
-		return def
 	}
-	number := func(option, property string, def int64) int64 {
-		n, err := strconv.ParseInt(setting(option, property, ""), 10, 64)
-		if err != nil {
-			return def
-		}
-		return n
-	}
-	opts := []kgo.Opt{
-		kgo.ProducerLinger(time.Duration(number("timeout", "linger.ms", 1000)) * time.Millisecond),
-		kgo.ProducerBatchMaxBytes(int32(max(number("batch-size", "batch.size", 16384), 1<<20))),
-		kgo.ProduceRequestTimeout(time.Duration(number("request-timeout-ms", "request.timeout.ms", 1500)) * time.Millisecond),
-		kgo.AllowAutoTopicCreation(),
-		kgo.UnknownTopicRetries(10),
-		kgo.RecordRetries(int(max(number("message-send-max-retries", "retries", 3), 3))),
-	}
-	switch acks := setting("request-required-acks", "acks", "-1"); acks {
-	case "0":
-		opts = append(opts, kgo.RequiredAcks(kgo.NoAck()), kgo.DisableIdempotentWrite())
-	case "1":
-		opts = append(opts, kgo.RequiredAcks(kgo.LeaderAck()), kgo.DisableIdempotentWrite())
-	case "-1", "all":
-		if settings["enable.idempotence"] == "false" {
-			opts = append(opts, kgo.DisableIdempotentWrite())
-		}
-	default:
-		return nil, &badArgument{"Invalid value " + acks + " for configuration acks: String must be one of: all, -1, 0, 1"}
-	}
-	codec := settings["compression.type"]
 	if set.Has("compression-codec") {
-		codec = text("compression-codec", "gzip")
+		if settings["compression.type"], err = set.Value("compression-codec"); err != nil {
+			return nil, err
+		}
+		if settings["compression.type"] == "" {
+			settings["compression.type"] = "gzip"
+		}
 	}
-	codecs := map[string]kgo.CompressionCodec{"": kgo.NoCompression(), "none": kgo.NoCompression(), "gzip": kgo.GzipCompression(), "snappy": kgo.SnappyCompression(), "lz4": kgo.Lz4Compression(), "zstd": kgo.ZstdCompression()}
-	chosen, ok := codecs[codec]
-	if !ok {
-		return nil, &badArgument{"Unknown compression type: " + codec}
+	opts, err := producerOptions(settings, true)
+	if err != nil {
+		return nil, err
 	}
-	return connect(text("bootstrap-server", text("broker-list", "")), settings, append(opts, kgo.ProducerBatchCompression(chosen))...)
+	return connect(settings, append(opts, kgo.UnknownTopicRetries(10))...)
 }
 
 // lineReader turns lines into records, by the rules of the original's reader.
@@ -222,7 +175,7 @@ func newLineReader(set *options.Set) (*lineReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	props, err := pairs(file, set.Values("property"))
+	props, err := readSettings(file, set.Values("property"))
 	if err != nil {
 		return nil, err
 	}

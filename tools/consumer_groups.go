@@ -55,25 +55,19 @@ var groupActions = []string{"list", "describe", "delete", "reset-offsets", "dele
 
 // ConsumerGroups is kafka-consumer-groups.
 func ConsumerGroups(args []string, _ io.Reader, stdout, stderr io.Writer) int {
-	f := face{class: "kafka.admin.ConsumerGroupCommand$", options: consumerGroupsOptions, stdout: stdout, stderr: stderr,
+	f := face{class: "kafka.admin.ConsumerGroupCommand$", options: consumerGroupsOptions, needs: []string{"bootstrap-server"}, stdout: stdout, stderr: stderr,
 		intro: "This tool helps to list all consumer groups, describe a consumer group, delete consumer group info, or reset consumer group offsets."}
 	if compat39() {
 		f.class = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 	}
-	if len(args) == 0 {
-		return f.usage(f.intro)
-	}
-	set, err := options.Parse(consumerGroupsOptions, args)
-	if err != nil {
-		return f.usage(err.Error())
-	}
-	if code, done := f.common(set); done {
+	set, code, over := f.parse(args)
+	if over {
 		return code
 	}
 	if reason := wrongGroupsCall(f, set); reason != "" {
 		return f.usage(reason)
 	}
-	err = consumerGroups(f, set)
+	err := consumerGroups(f, set)
 	var bad *badArgument
 	switch {
 	case err == nil:
@@ -94,9 +88,6 @@ func ConsumerGroups(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 func (f face) groupError(text string) { fmt.Fprintf(f.stdout, "\nError: %s\n", text) }
 
 func wrongGroupsCall(f face, set *options.Set) string {
-	if !set.Has("bootstrap-server") {
-		return `Missing required argument "[bootstrap-server]"`
-	}
 	given := func(names ...string) (n int) {
 		for _, name := range names {
 			if set.Has(name) {
@@ -159,7 +150,7 @@ func consumerGroups(f face, set *options.Set) error {
 	if err != nil {
 		return &badArgument{err.Error()}
 	}
-	client, err := connectAsAsked(set, "command-config")
+	client, err := adminClient.connect(set)
 	if err != nil {
 		return err
 	}

@@ -23,21 +23,10 @@ var deleteRecordsOptions = []options.Option{
 
 // DeleteRecords is kafka-delete-records.
 func DeleteRecords(args []string, _ io.Reader, stdout, stderr io.Writer) int {
-	f := face{class: "kafka.admin.DeleteRecordsCommand", intro: "This tool helps to delete records of the given partitions down to the specified offset.", options: deleteRecordsOptions, stdout: stdout, stderr: stderr}
-	if len(args) == 0 {
-		return f.usage(f.intro)
-	}
-	set, err := options.Parse(deleteRecordsOptions, args)
-	if err != nil {
-		return thrown(stderr, err)
-	}
-	if code, done := f.common(set); done {
+	f := face{class: "kafka.admin.DeleteRecordsCommand", intro: "This tool helps to delete records of the given partitions down to the specified offset.", options: deleteRecordsOptions, needs: []string{"bootstrap-server", "offset-json-file"}, throws: true, stdout: stdout, stderr: stderr}
+	set, code, over := f.parse(args)
+	if over {
 		return code
-	}
-	for _, needed := range []string{"bootstrap-server", "offset-json-file"} {
-		if !set.Has(needed) {
-			return f.usage(fmt.Sprintf("Missing required argument \"[%s]\"", needed))
-		}
 	}
 	failures, err := deleteRecords(f, set)
 	switch {
@@ -58,7 +47,7 @@ func deleteRecords(f face, set *options.Set) (failures int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	client, err := connectAsAsked(set, "command-config")
+	client, err := adminClient.connect(set)
 	if err != nil {
 		return 0, err
 	}

@@ -45,32 +45,16 @@ func (e electionType) String() string {
 
 // LeaderElection is kafka-leader-election.
 func LeaderElection(args []string, _ io.Reader, stdout, stderr io.Writer) int {
-	f := face{class: "kafka.admin.LeaderElectionCommand", options: leaderElectionOptions, stdout: stdout, stderr: stderr,
+	f := face{class: "kafka.admin.LeaderElectionCommand", options: leaderElectionOptions, throws: true, stdout: stdout, stderr: stderr,
 		intro: "This tool attempts to elect a new leader for a set of topic partitions. The type of elections supported are preferred replicas and unclean replicas."}
-	if len(args) == 0 {
-		return f.usage(f.intro)
-	}
-	set, err := options.Parse(leaderElectionOptions, args)
-	if err != nil {
-		return thrown(stderr, err)
-	}
-	if code, done := f.common(set); done {
+	set, code, over := f.parse(args)
+	if over {
 		return code
 	}
 	if err := leaderElection(f, set); err != nil {
 		return f.uncaught(err)
 	}
 	return 0
-}
-
-// uncaught reports an error as the originals' main functions do when they let it through.
-func (f face) uncaught(err error) int {
-	if compat39() {
-		fmt.Fprintf(f.stderr, "%s\n%s\n", err, stackTrace(err))
-	} else {
-		fmt.Fprintf(f.stderr, "Exception in thread \"main\" %s", stackTrace(err))
-	}
-	return 1
 }
 
 func leaderElection(f face, set *options.Set) error {
@@ -110,7 +94,7 @@ func leaderElection(f face, set *options.Set) error {
 		}
 		partitions = []plan.Partition{{Topic: topic, ID: int32(id)}}
 	}
-	client, err := connectAsAsked(set, "admin.config")
+	client, err := electionClient.connect(set)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -15,7 +16,56 @@ type face struct {
 	class          string // of the original, which stands in log lines
 	intro          string // first line of the help
 	options        []options.Option
+	needs          []string // options without which the call makes no sense
+	throws         bool     // arguments that cannot be read end the original with an exception, not with its help
 	stdout, stderr io.Writer
+}
+
+// parse reads arguments. over tells that the command has ended with code: it was called wrongly, or asked for its help or version.
+func (f face) parse(args []string) (set *options.Set, code int, over bool) {
+	if len(args) == 0 {
+		return nil, f.usage(f.intro), true
+	}
+	set, err := options.Parse(f.options, args)
+	switch {
+	case err != nil && f.throws:
+		return nil, f.thrown(err), true
+	case err != nil:
+		return nil, f.usage(err.Error()), true
+	}
+	if code, over := f.common(set); over {
+		return nil, code, true
+	}
+	for _, needed := range f.needs {
+		if !set.Has(needed) {
+			return nil, f.usage(missing(needed)), true
+		}
+	}
+	return set, 0, false
+}
+
+// missing says that an option was not given.
+func missing(option string) string { return fmt.Sprintf("Missing required argument \"[%s]\"", option) }
+
+// thrown reports an error as an uncaught exception of the originals' argument parser.
+func (f face) thrown(err error) int {
+	class := "OptionException"
+	var unknown *options.UnknownError
+	if errors.As(err, &unknown) {
+		class = "UnrecognizedOptionException"
+	}
+	fmt.Fprintf(f.stderr, "Exception in thread \"main\" joptsimple.%s: %s\n", class, err)
+	return 1
+}
+
+// uncaught reports an error as the originals' main functions do when they let it through.
+func (f face) uncaught(err error) int {
+	if compat39() {
+		fmt.Fprintf(f.stderr, "%s\n%s\n", err, stackTrace(err))
+	} else {
+		fmt.Fprintf(f.stderr, "Exception in thread \"main\" %s", stackTrace(err))
+	}
+	return 1
 }
 
 // compat39 tells whether the newer texts were asked for.
@@ -47,8 +97,12 @@ func (f face) common(set *options.Set) (code int, done bool) {
 // strict tells whether failures that the originals pass over in silence end with exit code 1.
 func strict() bool { return os.Getenv("BARNABAS_STRICT") == "1" }
 
+// logLine begins a line of the originals' log.
+func (f face) logLine(level string) string {
+	return fmt.Sprintf("[%s] %s ", time.Now().Format("2006-01-02 15:04:05,000"), level)
+}
+
 // logError writes an error as the originals' log does: a time, the exception's class and its message.
 func (f face) logError(err error) {
-	class := exceptionClass(err)
-	fmt.Fprintf(f.stderr, "[%s] ERROR %s: %s\n (%s)\n", time.Now().Format("2006-01-02 15:04:05,000"), class, err, f.class)
+	fmt.Fprintf(f.stderr, "%s%s: %s\n (%s)\n", f.logLine("ERROR"), exceptionClass(err), err, f.class)
 }

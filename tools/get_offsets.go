@@ -35,18 +35,12 @@ var getOffsetsOptions = []options.Option{
 // GetOffsets is kafka-get-offsets, known as kafka.tools.GetOffsetShell before it had a script.
 func GetOffsets(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	f := face{class: "kafka.tools.GetOffsetShell", intro: "An interactive shell for getting topic-partition offsets.", options: getOffsetsOptions, stdout: stdout, stderr: stderr}
-	if len(args) == 0 {
-		return f.usage(f.intro)
-	}
-	set, err := options.Parse(getOffsetsOptions, args)
-	if err != nil {
-		return f.usage(err.Error())
-	}
-	if code, done := f.common(set); done {
+	set, code, over := f.parse(args)
+	if over {
 		return code
 	}
 	if !set.Has("bootstrap-server") && !set.Has("broker-list") {
-		return f.usage("Missing required argument \"[bootstrap-server]\"")
+		return f.usage(missing("bootstrap-server"))
 	}
 	if set.Has("topic-partitions") && (set.Has("topic") || set.Has("partitions")) {
 		fmt.Fprintln(stderr, "Error occurred: --topic-partitions cannot be used with --topic or --partitions")
@@ -186,24 +180,7 @@ func getOffsets(f face, set *options.Set) error {
 	if err != nil {
 		return err
 	}
-	servers, err := set.Value("bootstrap-server")
-	if err != nil {
-		return err
-	}
-	if servers == "" {
-		if servers, err = set.Value("broker-list"); err != nil {
-			return err
-		}
-	}
-	file, err := set.Value("command-config")
-	if err != nil {
-		return err
-	}
-	settings, err := readProperties(file)
-	if err != nil {
-		return err
-	}
-	client, err := connect(servers, settings)
+	client, err := clientOptions{[]string{"bootstrap-server", "broker-list"}, "command-config", ""}.connect(set)
 	if err != nil {
 		return err
 	}

@@ -27,21 +27,10 @@ var logDirsOptions = []options.Option{
 
 // LogDirs is kafka-log-dirs.
 func LogDirs(args []string, _ io.Reader, stdout, stderr io.Writer) int {
-	f := face{class: "kafka.admin.LogDirsCommand", intro: "This tool helps to query log directory usage on the specified brokers.", options: logDirsOptions, stdout: stdout, stderr: stderr}
-	if len(args) == 0 {
-		return f.usage(f.intro)
-	}
-	set, err := options.Parse(logDirsOptions, args)
-	if err != nil {
-		return thrown(stderr, err)
-	}
-	if code, done := f.common(set); done {
+	f := face{class: "kafka.admin.LogDirsCommand", intro: "This tool helps to query log directory usage on the specified brokers.", options: logDirsOptions, needs: []string{"bootstrap-server", "describe"}, throws: true, stdout: stdout, stderr: stderr}
+	set, code, over := f.parse(args)
+	if over {
 		return code
-	}
-	for _, needed := range []string{"bootstrap-server", "describe"} {
-		if !set.Has(needed) {
-			return f.usage(fmt.Sprintf("Missing required argument \"[%s]\"", needed))
-		}
 	}
 	if err := logDirs(f, set); err != nil {
 		var short *terse
@@ -63,7 +52,7 @@ func logDirs(f face, set *options.Set) error {
 	if err != nil {
 		return err
 	}
-	client, err := connectAsAsked(set, "command-config")
+	client, err := adminClient.connect(set)
 	if err != nil {
 		return err
 	}

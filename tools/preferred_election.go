@@ -25,16 +25,10 @@ var preferredElectionOptions = []options.Option{
 // PreferredReplicaElection is kafka-preferred-replica-election.
 func PreferredReplicaElection(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	fmt.Fprintln(stdout, "This tool is deprecated. Please use kafka-leader-election tool. Tracking issue: KAFKA-8405")
-	f := face{class: "kafka.admin.PreferredReplicaLeaderElectionCommand", options: preferredElectionOptions, stdout: stdout, stderr: stderr,
+	f := face{class: "kafka.admin.PreferredReplicaLeaderElectionCommand", options: preferredElectionOptions, throws: true, stdout: stdout, stderr: stderr,
 		intro: "This tool helps to causes leadership for each partition to be transferred back to the 'preferred replica', it can be used to balance leadership among the servers."}
-	if len(args) == 0 {
-		return f.usage(f.intro)
-	}
-	set, err := options.Parse(preferredElectionOptions, args)
-	if err != nil {
-		return thrown(stderr, err)
-	}
-	if code, done := f.common(set); done {
+	set, code, over := f.parse(args)
+	if over {
 		return code
 	}
 	if set.Has("bootstrap-server") == set.Has("zookeeper") {
@@ -68,7 +62,7 @@ func preferredElection(f face, set *options.Set) error {
 		defer zk.Close()
 		return preferredElectionByZooKeeper(f, zk, partitions)
 	}
-	client, err := connectAsAsked(set, "admin.config")
+	client, err := electionClient.connect(set)
 	if err != nil {
 		return err
 	}

@@ -94,7 +94,7 @@ func readPerfCall(stdout io.Writer, call *subcommands.Call) (perfAsked, error) {
 		return a, err
 	}
 	a.transaction = time.Duration(duration) * time.Millisecond
-	if a.settings, err = pairs(call.Value("producer.config"), call.Values("producer-props")); err != nil {
+	if a.settings, err = readSettings(call.Value("producer.config"), call.Values("producer-props")); err != nil {
 		return a, err
 	}
 	switch {
@@ -150,7 +150,7 @@ func producerPerf(f face, call *subcommands.Call) (failures int64, err error) {
 	if a.transaction > 0 {
 		opts = append(opts, kgo.TransactionalID(call.Value("transactional-id")))
 	}
-	client, err := connect("", a.settings, append(opts, kgo.DefaultProduceTopic(a.topic))...)
+	client, err := connect(a.settings, append(opts, kgo.DefaultProduceTopic(a.topic))...)
 	if err != nil {
 		return 0, err
 	}

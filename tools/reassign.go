@@ -56,15 +56,9 @@ func ReassignPartitions(args []string, _ io.Reader, stdout, stderr io.Writer) in
 	if compat39() {
 		known = slices.DeleteFunc(slices.Clone(known), func(o options.Option) bool { return o.Name == "zookeeper" })
 	}
-	f := face{class: "kafka.admin.ReassignPartitionsCommand$", intro: "This tool helps to move topic partitions between replicas.", options: known, stdout: stdout, stderr: stderr}
-	if len(args) == 0 {
-		return f.usage(f.intro)
-	}
-	set, err := options.Parse(known, args)
-	if err != nil {
-		return thrown(stderr, err)
-	}
-	if code, done := f.common(set); done {
+	f := face{class: "kafka.admin.ReassignPartitionsCommand$", intro: "This tool helps to move topic partitions between replicas.", options: known, throws: true, stdout: stdout, stderr: stderr}
+	set, code, over := f.parse(args)
+	if over {
 		return code
 	}
 	action, reason := reassignAction(set)
@@ -79,7 +73,7 @@ func ReassignPartitions(args []string, _ io.Reader, stdout, stderr io.Writer) in
 			}
 		}
 	}
-	err = reassign(f, set, action)
+	err := reassign(f, set, action)
 	var short *terse
 	switch {
 	case err == nil, errors.Is(err, errUnfinished) && !strict():
@@ -123,7 +117,7 @@ func reassignAction(set *options.Set) (action, reason string) {
 	a := reassignActions[at]
 	for _, needed := range a.needs {
 		if !set.Has(needed) {
-			return "", fmt.Sprintf("Missing required argument \"[%s]\"", needed)
+			return "", missing(needed)
 		}
 	}
 	for _, option := range set.Names() {
@@ -159,7 +153,7 @@ func openReassignment(f face, set *options.Set) (reassignmentDoor, error) {
 		if set.Has("zookeeper") {
 			fmt.Fprintln(f.stdout, "Warning: ignoring deprecated --zookeeper option because --bootstrap-server was specified.  The --zookeeper option will be removed in a future version of Kafka.")
 		}
-		client, err := connectAsAsked(set, "command-config")
+		client, err := adminClient.connect(set)
 		if err != nil {
 			return nil, err
 		}

@@ -1,7 +1,6 @@
 package tools
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"regexp"
@@ -89,18 +88,15 @@ type topicService interface {
 
 // Topics is kafka-topics.
 func Topics(args []string, _ io.Reader, stdout, stderr io.Writer) int {
-	f := face{class: "kafka.admin.TopicCommand$", intro: "This tool helps to create, delete, describe, or change a topic.", options: topicsOptions, stdout: stdout, stderr: stderr}
+	f := face{class: "kafka.admin.TopicCommand$", intro: "This tool helps to create, delete, describe, or change a topic.", options: topicsOptions, throws: true, stdout: stdout, stderr: stderr}
 	if compat39() {
 		f.class = "org.apache.kafka.tools.TopicCommand"
 	}
 	if len(args) == 0 {
 		return f.usage("Create, delete, describe, or change a topic.")
 	}
-	set, err := options.Parse(topicsOptions, args)
-	if err != nil {
-		return thrown(stderr, err)
-	}
-	if code, done := f.common(set); done {
+	set, code, over := f.parse(args)
+	if over {
 		return code
 	}
 	if reason := wrongTopicsCall(set); reason != "" {
@@ -118,17 +114,6 @@ func Topics(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// thrown reports an error as an uncaught exception of the originals' argument parser.
-func thrown(stderr io.Writer, err error) int {
-	var unknown *options.UnknownError
-	if errors.As(err, &unknown) {
-		fmt.Fprintf(stderr, "Exception in thread \"main\" joptsimple.UnrecognizedOptionException: %s\n", err)
-	} else {
-		fmt.Fprintf(stderr, "Exception in thread \"main\" joptsimple.OptionException: %s\n", err)
-	}
-	return 1
-}
-
 // wrongTopicsCall says why options do not go together, or "".
 func wrongTopicsCall(set *options.Set) string {
 	actions := 0
@@ -142,13 +127,13 @@ func wrongTopicsCall(set *options.Set) string {
 	}
 	for _, action := range []string{"create", "alter", "delete"} {
 		if set.Has(action) && !set.Has("topic") {
-			return `Missing required argument "[topic]"`
+			return missing("topic")
 		}
 	}
 	if set.Has("create") && set.Has("zookeeper") && !set.Has("replica-assignment") {
 		for _, needed := range []string{"partitions", "replication-factor"} {
 			if !set.Has(needed) {
-				return fmt.Sprintf("Missing required argument \"[%s]\"", needed)
+				return missing(needed)
 			}
 		}
 	}
@@ -157,7 +142,7 @@ func wrongTopicsCall(set *options.Set) string {
 			return `Option combination "[bootstrap-server],[config]" can't be used with option "[alter]" (the kafka-configs CLI supports altering topic configs with a --bootstrap-server option)`
 		}
 		if !set.Has("partitions") {
-			return `Missing required argument "[partitions]"`
+			return missing("partitions")
 		}
 	}
 	for _, rule := range []struct {
@@ -320,19 +305,11 @@ func openTopicService(f face, set *options.Set) (topicService, error) {
 		}
 		return openTopicsByZooKeeper(f, servers)
 	}
-	servers, err := set.Value("bootstrap-server")
+	client, err := adminClient.connect(set)
 	if err != nil {
 		return nil, err
 	}
-	file, err := set.Value("command-config")
-	if err != nil {
-		return nil, err
-	}
-	settings, err := readProperties(file)
-	if err != nil {
-		return nil, err
-	}
-	return openTopicsByBroker(f, servers, settings)
+	return &topicsByBroker{client}, nil
 }
 
 func createTopic(f face, service topicService, a topicAsked) error {

@@ -21,14 +21,6 @@ type topicsByBroker struct {
 // adminTimeoutMs is how long the controller may take until what was asked is done on all brokers.
 const adminTimeoutMs = 30000
 
-func openTopicsByBroker(_ face, servers string, settings map[string]string) (topicService, error) {
-	client, err := connect(servers, settings)
-	if err != nil {
-		return nil, err
-	}
-	return &topicsByBroker{client}, nil
-}
-
 func (s *topicsByBroker) close() { s.client.Close() }
 
 func topicExists(err error) bool { return errors.Is(err, kerr.TopicAlreadyExists) }

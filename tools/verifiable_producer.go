@@ -117,23 +117,20 @@ func newVerifiable(out io.Writer, call *subcommands.Call) (*verifiable, error) {
 		}
 		v.prefix = call.Value("value-prefix") + "."
 	}
-	settings := map[string]string{"acks": call.Value("acks"), "retries": "0"}
-	more, err := readProperties(call.Value("producer.config"))
+	settings, err := clientOptions{[]string{"bootstrap-server", "broker-list"}, "producer.config", ""}.settings(callArguments{call})
 	if err != nil {
 		return nil, err
 	}
-	for key, value := range more {
-		settings[key] = value
-	}
-	servers := call.Value("bootstrap-server")
-	if servers == "" {
-		servers = call.Value("broker-list")
+	for name, value := range map[string]string{"acks": call.Value("acks"), "retries": "0"} {
+		if _, given := settings[name]; !given {
+			settings[name] = value
+		}
 	}
 	opts, err := producerOptions(settings, false)
 	if err != nil {
 		return nil, err
 	}
-	v.client, err = connect(servers, settings, append(opts, kgo.DefaultProduceTopic(v.topic))...)
+	v.client, err = connect(settings, append(opts, kgo.DefaultProduceTopic(v.topic))...)
 	return v, err
 }
 
