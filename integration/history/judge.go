@@ -82,10 +82,15 @@ type tally struct {
 }
 
 func (t *tally) add(partition int32, kind, format string, args ...any) {
+	t.about(fmt.Sprintf("partition %d", partition), kind, format, args...)
+}
+
+// about is add for what is not a partition.
+func (t *tally) about(subject, kind, format string, args ...any) {
 	if t.counts == nil {
 		t.counts = map[string]int{}
 	}
-	key := fmt.Sprintf("partition %d: %s", partition, kind)
+	key := subject + ": " + kind
 	if t.counts[key]++; t.counts[key] <= faultsShown {
 		t.shown = append(t.shown, key+": "+fmt.Sprintf(format, args...))
 	}
