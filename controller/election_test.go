@@ -94,7 +94,7 @@ func TestRequestVersionsFollowTheProtocolVersion(t *testing.T) {
 	} {
 		v, err := ParseIBP(text)
 		require.NoError(t, err)
-		assert.Equal(t, want, [3]int16{v.leaderAndISRVersion(), v.updateMetadataVersion(), v.stopReplicaVersion()}, text)
+		assert.Equal(t, want, [3]int16{v.speaks(leaderAndISRVersions), v.speaks(updateMetadataVersions), v.speaks(stopReplicaVersions)}, text)
 		assert.Equal(t, text, v.String())
 	}
 	for text, want := range map[string]bool{"2.7-IV1": false, "2.7-IV2": true, "2.7": true, "2.6": false} {

@@ -61,46 +61,29 @@ func (v IBP) AtLeast(major, minor, revision int) bool {
 
 // Which request version each release brought (KIP-455, KIP-516, KIP-570, KIP-704, KIP-866 and flexible versions).
 
-func (v IBP) leaderAndISRVersion() int16 {
-	switch {
-	case v.AtLeast(3, 4, 0):
-		return 7
-	case v.AtLeast(3, 2, 0):
-		return 6
-	case v.AtLeast(2, 8, 1):
-		return 5
-	case v.AtLeast(2, 4, 1):
-		return 4
-	default:
-		return 3
-	}
+// since is the first internal version that speaks a request version.
+type since struct {
+	major, minor, revision int
+	version                int16
 }
 
-func (v IBP) updateMetadataVersion() int16 {
-	switch {
-	case v.AtLeast(3, 4, 0):
-		return 8
-	case v.AtLeast(2, 8, 1):
-		return 7
-	case v.AtLeast(2, 4, 1):
-		return 6
-	default:
-		return 5
-	}
-}
+var (
+	leaderAndISRVersions   = []since{{3, 4, 0, 7}, {3, 2, 0, 6}, {2, 8, 1, 5}, {2, 4, 1, 4}, {2, 4, 0, 3}}
+	updateMetadataVersions = []since{{3, 4, 0, 8}, {2, 8, 1, 7}, {2, 4, 1, 6}, {2, 4, 0, 5}}
+	// StopReplica stays at 3, where Kafka goes on to 4 with 3.4. Version 4 only adds whether the controller is a KRaft
+	// one, which this one never is, and kmsg 1.15 writes that field behind the controller epoch instead of before it, so that a
+	// Kafka broker would read another epoch and refuse this controller from then on.
+	stopReplicaVersions = []since{{2, 6, 0, 3}, {2, 4, 1, 2}, {2, 4, 0, 1}}
+)
 
-// stopReplicaVersion stays at 3, where Kafka goes on to 4 with 3.4. Version 4 only adds whether the controller is a KRaft
-// one, which this one never is, and kmsg 1.15 writes that field behind the controller epoch instead of before it, so that a
-// Kafka broker would read another epoch and refuse this controller from then on.
-func (v IBP) stopReplicaVersion() int16 {
-	switch {
-	case v.AtLeast(2, 6, 0):
-		return 3
-	case v.AtLeast(2, 4, 1):
-		return 2
-	default:
-		return 1
+// speaks picks the version of a request from its table, newest first.
+func (v IBP) speaks(versions []since) int16 {
+	for _, s := range versions {
+		if v.AtLeast(s.major, s.minor, s.revision) {
+			return s.version
+		}
 	}
+	return versions[len(versions)-1].version
 }
 
 // alterPartition tells whether leaders change the ISR by asking the controller (KIP-497) instead of writing

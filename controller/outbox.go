@@ -74,7 +74,7 @@ func (o *outbox) flush(c *Core) {
 }
 
 func (o *outbox) flushLeaders(c *Core) {
-	version := c.cfg.IBP.leaderAndISRVersion()
+	version := c.cfg.IBP.speaks(leaderAndISRVersions)
 	for _, id := range sortedKeys(o.leaders) {
 		req := &kmsg.LeaderAndISRRequest{
 			Version: version, ControllerID: c.cfg.BrokerID, ControllerEpoch: c.cluster.epoch, BrokerEpoch: c.cluster.brokers[id].epoch,
@@ -136,7 +136,7 @@ func (o *outbox) flushMetadata(c *Core) {
 	brokers := c.liveBrokers()
 	for _, id := range sortedKeys(o.readers) {
 		c.send(id, &kmsg.UpdateMetadataRequest{
-			Version: c.cfg.IBP.updateMetadataVersion(), ControllerID: c.cfg.BrokerID, ControllerEpoch: c.cluster.epoch,
+			Version: c.cfg.IBP.speaks(updateMetadataVersions), ControllerID: c.cfg.BrokerID, ControllerEpoch: c.cluster.epoch,
 			BrokerEpoch: c.cluster.brokers[id].epoch, TopicStates: topics, LiveBrokers: brokers,
 		})
 	}
@@ -177,7 +177,7 @@ func (c *Core) liveBrokers() []kmsg.UpdateMetadataRequestLiveBroker {
 }
 
 func (o *outbox) flushStops(c *Core) {
-	version := c.cfg.IBP.stopReplicaVersion()
+	version := c.cfg.IBP.speaks(stopReplicaVersions)
 	for _, id := range sortedKeys(o.stops) {
 		base := kmsg.StopReplicaRequest{
 			Version: version, ControllerID: c.cfg.BrokerID, ControllerEpoch: c.cluster.epoch, BrokerEpoch: c.cluster.brokers[id].epoch,
