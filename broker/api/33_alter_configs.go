@@ -16,52 +16,69 @@ import (
 //	1  throttled after the answer instead of before it (no change here)
 //	2  flexible
 func (d *Dispatcher) alterConfigs(c *call, req *kmsg.AlterConfigsRequest) {
-	twice := resourceCounts(len(req.Resources), func(i int) admin.Resource { return alterResource(&req.Resources[i]) })
-	resp := kmsg.NewPtrAlterConfigsResponse()
-	var specs []admin.AlterSpec
-	var rows []int
-	for i := range req.Resources {
-		ask := &req.Resources[i]
-		row := kmsg.NewAlterConfigsResponseResource()
-		row.ResourceType, row.ResourceName = ask.ResourceType, ask.ResourceName
-		spec := admin.AlterSpec{Resource: alterResource(ask)}
-		check := alterCheck{twice: twice[spec.Resource] > 1}
+	var asked []alteration[admin.AlterSpec]
+	for _, ask := range req.Resources {
+		one := newAlteration[admin.AlterSpec](ask.ResourceType, ask.ResourceName)
+		one.spec.Resource = one.resource
 		for _, cfg := range ask.Configs {
-			spec.Configs = append(spec.Configs, admin.ConfigEntry{Name: cfg.Name, Value: cfg.Value})
-			check.add(cfg.Name, cfg.Value == nil)
+			one.spec.Configs = append(one.spec.Configs, admin.ConfigEntry{Name: cfg.Name, Value: cfg.Value})
+			one.check.add(cfg.Name, cfg.Value == nil)
 		}
-		if err := check.err(); err != nil {
-			row.ErrorCode, row.ErrorMessage = code(err)
-		} else {
-			specs, rows = append(specs, spec), append(rows, i)
-		}
-		resp.Resources = append(resp.Resources, row)
+		asked = append(asked, one)
 	}
-	if len(specs) == 0 {
-		c.answer(resp)
-		return
+	apply := func(ctx context.Context, specs []admin.AlterSpec) []admin.AlterResult {
+		return d.deps.Admin.AlterConfigs(ctx, specs, req.ValidateOnly)
 	}
-	d.work(c, func(ctx context.Context) {
-		for i, r := range d.deps.Admin.AlterConfigs(ctx, specs, req.ValidateOnly) {
-			d.faults("configuring "+r.Resource.Name, r.Err)
-			row := &resp.Resources[rows[i]]
-			row.ErrorCode, row.ErrorMessage = code(r.Err)
+	alter(d, c, asked, apply, func(errs []error) {
+		resp := kmsg.NewPtrAlterConfigsResponse()
+		for i, ask := range req.Resources {
+			row := kmsg.NewAlterConfigsResponseResource()
+			row.ResourceType, row.ResourceName = ask.ResourceType, ask.ResourceName
+			row.ErrorCode, row.ErrorMessage = code(errs[i])
+			resp.Resources = append(resp.Resources, row)
 		}
 		c.answer(resp)
 	})
 }
 
-func alterResource(ask *kmsg.AlterConfigsRequestResource) admin.Resource {
-	return admin.Resource{Type: admin.ResourceType(ask.ResourceType), Name: ask.ResourceName}
+// alteration is what a request asks of one resource; a Spec is how admin is told.
+type alteration[Spec any] struct {
+	resource admin.Resource
+	spec     Spec
+	check    alterCheck
 }
 
-// resourceCounts tells how often each resource is named in a request.
-func resourceCounts(n int, resource func(int) admin.Resource) map[admin.Resource]int {
-	counts := make(map[admin.Resource]int, n)
-	for i := range n {
-		counts[resource(i)]++
+func newAlteration[Spec any](kind kmsg.ConfigResourceType, name string) alteration[Spec] {
+	return alteration[Spec]{resource: admin.Resource{Type: admin.ResourceType(kind), Name: name}}
+}
+
+// alter applies those of the alterations that can be looked at, in the background,
+// and then answers with the error of each.
+func alter[Spec any](d *Dispatcher, c *call, asked []alteration[Spec], apply func(context.Context, []Spec) []admin.AlterResult, answer func(errs []error)) {
+	counts := make(map[admin.Resource]int, len(asked))
+	for i := range asked {
+		counts[asked[i].resource]++
 	}
-	return counts
+	errs := make([]error, len(asked))
+	var specs []Spec
+	var rows []int
+	for i := range asked {
+		asked[i].check.twice = counts[asked[i].resource] > 1
+		if errs[i] = asked[i].check.err(); errs[i] == nil {
+			specs, rows = append(specs, asked[i].spec), append(rows, i)
+		}
+	}
+	if len(specs) == 0 {
+		answer(errs)
+		return
+	}
+	d.work(c, func(ctx context.Context) {
+		for i, r := range apply(ctx, specs) {
+			d.faults("configuring "+r.Resource.Name, r.Err)
+			errs[rows[i]] = r.Err
+		}
+		answer(errs)
+	})
 }
 
 // alterCheck is what both ways of changing settings refuse before they look at
