@@ -11,8 +11,9 @@ import (
 // newGroups makes the group coordinator over the partitions of the offsets topic.
 func (b *Broker) newGroups() *group.Coordinator {
 	v := b.values
-	log := &offsetsLog{
+	topic := &coordinatorTopic{
 		replicas: b.replicas,
+		name:     offsetsTopic,
 		acks:     int16(v.Int("offsets.commit.required.acks")),
 		timeout:  v.Millis("offsets.commit.timeout.ms"),
 		reader:   logReader{b.replicas, offsetsTopic, int(v.Int("offsets.load.buffer.size"))},
@@ -34,7 +35,7 @@ func (b *Broker) newGroups() *group.Coordinator {
 		Partitions:          b.offsetsPartitions,
 		Now:                 time.Now,
 		Log:                 b.log.WithField("part", "groups"),
-	}, log, log)
+	}, topic)
 }
 
 func (b *Broker) offsetsPartitions() (int32, bool) {

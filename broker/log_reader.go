@@ -19,16 +19,8 @@ type logReader struct {
 	buffer   int // bytes that are read at once; a batch may be larger
 }
 
-// read gives every batch of a partition. It reads to where the log ends while it reads, the high watermark or not: what a leader has in its log is going to be committed, and a commit must not
+// readLog gives every batch of a partition. It reads to where the log ends while it reads, the high watermark or not: what a leader has in its log is going to be committed, and a commit must not
 // be missing afterwards. Compaction may have left nothing at the end, and a batch may be larger than the buffer (BR-041): neither ends the reading early, nor makes it go on for ever.
-func (l logReader) read(ctx context.Context, p int32, each func(record.Batch)) error {
-	log, err := l.log(p)
-	if err != nil {
-		return err
-	}
-	return l.readLog(ctx, log, each)
-}
-
 func (l logReader) readLog(ctx context.Context, log *commitlog.Log, each func(record.Batch)) error {
 	for at := log.StartOffset(); at < log.EndOffset() && ctx.Err() == nil; {
 		next, err := l.readSome(log, at, each)

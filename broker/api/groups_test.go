@@ -16,15 +16,15 @@ import (
 	"barnabas/broker/record"
 )
 
-// playedOffsets is an offsets topic that takes everything and begins empty.
-type playedOffsets struct{ next atomic.Int64 }
+// playedTopic is a topic of a coordinator, which takes everything and begins empty.
+type playedTopic struct{ next atomic.Int64 }
 
-func (p *playedOffsets) Append(_ int32, batch []byte, _ *commitlog.VerificationGuard, done func(int64, error)) {
+func (p *playedTopic) Append(_ int32, batch []byte, _ *commitlog.VerificationGuard, done func(int64, error)) {
 	n := int64(record.Batch(batch).Count())
 	done(p.next.Add(n)-n, nil)
 }
 
-func (p *playedOffsets) Read(context.Context, int32, func(record.Batch)) error { return nil }
+func (p *playedTopic) Read(context.Context, int32, func(record.Batch)) error { return nil }
 
 // playedLegacy is ZooKeeper's /consumers.
 type playedLegacy struct{ offsets sync.Map }
@@ -49,7 +49,6 @@ func (p *playedLegacy) Fetch(_ context.Context, name, topic string, partition in
 // newGroups is the coordinator of every group that belongs to one of 50
 // partitions, all led here.
 func newGroups(t testing.TB, cache *metadata.Cache) *group.Coordinator {
-	offsets := &playedOffsets{}
 	groups := group.New(group.Config{
 		Core:                group.CoreConfig{InitialRebalanceDelayMs: 100, MaxSize: 1000, OffsetMetadataMaxBytes: 4096, OffsetsRetentionMs: 1e9, Format: group.FormatSince23},
 		MinSessionTimeoutMs: 6000, MaxSessionTimeoutMs: 1_800_000, ExpiryCheck: time.Hour,
@@ -60,7 +59,7 @@ func newGroups(t testing.TB, cache *metadata.Cache) *group.Coordinator {
 			return 50, false
 		},
 		Now: time.Now, Log: quiet(),
-	}, offsets, offsets)
+	}, &playedTopic{})
 	for p := range int32(50) {
 		groups.Lead(p, 0)
 	}

@@ -8,16 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"barnabas/broker/metadata"
-	"barnabas/broker/record"
 	"barnabas/broker/txn"
 )
-
-// playedStates is a transaction topic that takes everything and begins empty.
-type playedStates struct{}
-
-func (playedStates) Append(_ int32, _ []byte, done func(error)) { done(nil) }
-
-func (playedStates) Read(context.Context, int32, func(record.Batch)) error { return nil }
 
 // alone is a cluster of one broker that leads every partition in its metadata.
 type alone struct {
@@ -51,7 +43,7 @@ func newTransactions(t testing.TB, cache *metadata.Cache, ids txn.ProducerIDs, d
 		BrokerID: 1, Core: txn.CoreConfig{MaxTimeoutMs: 900_000, IDExpirationMs: time.Hour.Milliseconds()},
 		AbortCheck: time.Hour, ExpiryCheck: time.Hour,
 		Partitions: func() (int32, bool) { return 50, true }, Now: time.Now, Log: quiet(),
-	}, playedStates{}, playedStates{}, ids, alone{cache, d})
+	}, &playedTopic{}, ids, alone{cache, d})
 	t.Cleanup(c.Close)
 	for p := range int32(50) {
 		c.Lead(p, 0)

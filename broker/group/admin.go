@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+
+	"barnabas/broker/coordinator"
 )
 
 func isAny(err error, list ...error) bool {
@@ -79,8 +81,7 @@ func (c *Core) TopicsDeleted(nowMs int64, partitions []TopicPartition) {
 }
 
 // Expire removes offsets whose time is over, and groups that nothing is left of.
-// It returns how many offsets that were.
-func (c *Core) Expire(nowMs int64) int {
+func (c *Core) Expire(nowMs int64) {
 	n := 0
 	for _, name := range c.names() {
 		g := c.groups[name]
@@ -88,7 +89,9 @@ func (c *Core) Expire(nowMs int64) int {
 		n += len(expired)
 		c.forget(g, nowMs, expired, false)
 	}
-	return n
+	if n > 0 {
+		c.remark("%d expired offsets are removed", n)
+	}
 }
 
 // tombstonesAtOnce bounds the records of one append.
@@ -99,19 +102,19 @@ const tombstonesAtOnce = 1000
 // not in the log. Nobody waits for the outcome: what is not written expires
 // again.
 func (c *Core) forget(g *group, nowMs int64, partitions []TopicPartition, whole bool) {
-	var records []KeyValue
+	var records []coordinator.KeyValue
 	for _, tp := range partitions {
 		if g.drop(tp) {
-			records = append(records, KeyValue{Key: offsetKey(g.name, tp)})
+			records = append(records, coordinator.KeyValue{Key: offsetKey(g.name, tp)})
 		}
 	}
 	if whole || g.state == Empty && !g.has() && len(g.pending) == 0 {
 		c.discard(g, nowMs)
 		if g.generation > 0 {
-			records = append(records, KeyValue{Key: groupKey(g.name)})
+			records = append(records, coordinator.KeyValue{Key: groupKey(g.name)})
 		}
 	}
 	for chunk := range slices.Chunk(records, tombstonesAtOnce) {
-		c.out.Appends = append(c.out.Appends, &Append{Records: chunk})
+		c.out.Appends = append(c.out.Appends, &coordinator.Append{Records: chunk})
 	}
 }

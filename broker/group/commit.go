@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+
+	"barnabas/broker/coordinator"
 )
 
 func sortPartitions(list []TopicPartition) {
@@ -48,7 +50,7 @@ func (c *Core) Commit(nowMs int64, req *CommitRequest, reply func(CommitResult))
 		fail(nil)
 		return
 	}
-	c.out.Appends = append(c.out.Appends, &Append{Records: records, Producer: req.Producer, done: func(_, first int64, err error) {
+	c.out.Appends = append(c.out.Appends, &coordinator.Append{Records: records, Producer: req.Producer, Done: func(_, first int64, err error) {
 		for i := range list {
 			list[i].value.at = first + int64(i)
 			list[i].end(g, req.Producer, err == nil)
@@ -93,9 +95,9 @@ func (u *commitUnderway) end(g *group, p *Producer, ok bool) {
 }
 
 // commits makes the records of a request, and marks its offsets as underway.
-func (c *Core) commits(nowMs int64, g *group, req *CommitRequest, errs []error) ([]commitUnderway, []KeyValue) {
+func (c *Core) commits(nowMs int64, g *group, req *CommitRequest, errs []error) ([]commitUnderway, []coordinator.KeyValue) {
 	list := make([]commitUnderway, 0, len(req.Offsets))
-	records := make([]KeyValue, 0, len(req.Offsets))
+	records := make([]coordinator.KeyValue, 0, len(req.Offsets))
 	for i := range req.Offsets {
 		in := &req.Offsets[i]
 		if lengthUTF16(in.Metadata) > c.cfg.OffsetMetadataMaxBytes {
@@ -115,7 +117,7 @@ func (c *Core) commits(nowMs int64, g *group, req *CommitRequest, errs []error) 
 			g.begin(in.TopicPartition, v)
 		}
 		list = append(list, commitUnderway{in.TopicPartition, v})
-		records = append(records, KeyValue{Key: offsetKey(g.name, in.TopicPartition), Value: c.cfg.Format.offsetValue(v)})
+		records = append(records, coordinator.KeyValue{Key: offsetKey(g.name, in.TopicPartition), Value: c.cfg.Format.offsetValue(v)})
 	}
 	return list, records
 }

@@ -102,7 +102,7 @@ func newShell(t *testing.T, l *heldLog) *Coordinator {
 	c := New(Config{
 		Core: cfg, MinSessionTimeoutMs: 1000, MaxSessionTimeoutMs: 60_000, ExpiryCheck: time.Hour,
 		Partitions: func() (int32, bool) { return 2, true }, Now: time.Now, Log: logrus.NewEntry(quiet),
-	}, l, l)
+	}, l)
 	t.Cleanup(func() {
 		l.hold(false)
 		c.Close()
@@ -140,9 +140,8 @@ func fetchFrom(c *Coordinator, group string) (int64, error) {
 
 func loaded(t *testing.T, c *Coordinator, p int32) {
 	require.Eventually(t, func() bool {
-		c.mu.RLock()
-		defer c.mu.RUnlock()
-		return c.mu.shards[p] != nil && c.mu.shards[p].loaded.Load()
+		_, err := fetchFrom(c, groupOn(c, p, 0))
+		return err == nil
 	}, 5*time.Second, time.Millisecond)
 }
 
@@ -182,28 +181,6 @@ func TestH53_NothingIsAnsweredWhileLoading(t *testing.T) {
 	assert.Equal(t, int64(7), offset)
 }
 
-// H54: what a coordinator decides after it has lost the partition is not appended,
-// even if the broker leads the partition again at once.
-func TestH54_ADeposedCoordinatorAppendsNothing(t *testing.T) {
-	l := newHeldLog()
-	c := newShell(t, l)
-	c.Lead(0, 1)
-	loaded(t, c, 0)
-	g := groupOn(c, 0, 0)
-	require.NoError(t, <-commitTo(c, g, 1))
-	c.mu.RLock()
-	old := c.mu.shards[0]
-	c.mu.RUnlock()
-	c.Resign(0)
-	c.Lead(0, 2)
-	loaded(t, c, 0)
-	before := l.count(0)
-	old.write(1, []*Append{{Records: []KeyValue{{Key: offsetKey(g, TopicPartition{"t", 0}), Value: nil}}}}, func(_ int64, err error) {
-		assert.ErrorIs(t, err, kerr.NotLeaderForPartition)
-	})
-	assert.Equal(t, before, l.count(0))
-}
-
 func TestResigningAnswersWhatWaits(t *testing.T) {
 	l := newHeldLog()
 	c := newShell(t, l)
@@ -230,12 +207,9 @@ func TestCommitsThatComeTogetherShareABatch(t *testing.T) {
 	c := newShell(t, l)
 	c.Lead(0, 1)
 	loaded(t, c, 0)
-	c.mu.RLock()
-	s := c.mu.shards[0]
-	c.mu.RUnlock()
 	run := func(n int) []<-chan error {
 		stop, stopped := make(chan struct{}), make(chan struct{})
-		s.submit(event{run: func(*Core, int64) { close(stopped); <-stop }})
+		c.Tell(0, func(*Core, int64) { close(stopped); <-stop })
 		<-stopped
 		var answers []<-chan error
 		for i := range n {
@@ -283,32 +257,11 @@ func TestClosingAnswersEverything(t *testing.T) {
 	assert.ErrorIs(t, <-commitTo(c, "g", 1), kerr.NotCoordinator)
 }
 
-func TestGroupsBelongToPartitionsAsInKafka(t *testing.T) {
-	for name, want := range map[string]int32{
-		"": 0, "a": 97, "fixture-group": 476472901, "polygenelubricants": 0, "ä": 228, "\U0001F600": 1772899, "my-consumer-group": 1513705513,
-	} {
-		assert.Equal(t, want, hash(name), name)
-	}
-	assert.Equal(t, int32(1), hash("fixture-group")%3, "Kafka's log of partition 1 of 3 has it")
-}
-
-func TestTheNumberOfPartitionsCountsAsItWasFirstSeen(t *testing.T) {
-	l := newHeldLog()
-	c := newShell(t, l)
-	count, exists := int32(50), false
-	c.cfg.Partitions = func() (int32, bool) { return count, exists }
-	require.Equal(t, hash("g")%50, c.PartitionFor("g"))
-	count, exists = 10, true
-	require.Equal(t, hash("g")%10, c.PartitionFor("g"))
-	count = 20
-	require.Equal(t, hash("g")%10, c.PartitionFor("g"))
-}
-
 func BenchmarkCommits(b *testing.B) {
 	l := newHeldLog()
 	quiet := logrus.New()
 	quiet.SetOutput(io.Discard)
-	c := New(Config{Core: deskConfig(), ExpiryCheck: time.Hour, Partitions: func() (int32, bool) { return 2, true }, Now: time.Now, Log: logrus.NewEntry(quiet)}, l, l)
+	c := New(Config{Core: deskConfig(), ExpiryCheck: time.Hour, Partitions: func() (int32, bool) { return 2, true }, Now: time.Now, Log: logrus.NewEntry(quiet)}, l)
 	defer c.Close()
 	c.Lead(0, 1)
 	c.Lead(1, 1)

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+
+	"barnabas/broker/coordinator"
 )
 
 // CoreConfig is what a Core needs to know.
@@ -32,28 +34,8 @@ type Core struct {
 	cfg    CoreConfig
 	groups map[string]*group
 	timers timers
-	out    Effects
+	out    coordinator.Effects
 }
-
-// Effects is what is to be done after events, in this order: append, then
-// answer. Remarks are for the log.
-type Effects struct {
-	Appends []*Append
-	Answers []func()
-	Remarks []string
-}
-
-// Append is records that one event wants in the log. It must be given back to
-// Core.Appended, with the offset of its first record or with the error.
-type Append struct {
-	Records  []KeyValue
-	Producer *Producer // not nil: a batch of that transaction
-	Alone    bool      // not in one batch with others: they would share its failure
-	done     func(nowMs, firstOffset int64, err error)
-}
-
-// KeyValue is one record; a nil Value is a tombstone.
-type KeyValue struct{ Key, Value []byte }
 
 // NewCore returns a Core without groups.
 func NewCore(cfg CoreConfig) *Core {
@@ -61,9 +43,9 @@ func NewCore(cfg CoreConfig) *Core {
 }
 
 // Take returns what is to be done since it was called last.
-func (c *Core) Take() Effects {
+func (c *Core) Take() coordinator.Effects {
 	out := c.out
-	c.out = Effects{}
+	c.out = coordinator.Effects{}
 	return out
 }
 
@@ -77,14 +59,6 @@ func (c *Core) Tick(nowMs int64) {
 	}
 }
 
-// Appended is the outcome of an append: KIP-98 transactions aside, records count
-// from when they are committed.
-func (c *Core) Appended(nowMs int64, a *Append, firstOffset int64, err error) {
-	if a.done != nil {
-		a.done(nowMs, firstOffset, err)
-	}
-}
-
 // Shift moves all timers: the clock was set, which has made no session longer or
 // shorter.
 func (c *Core) Shift(byMs int64) {
@@ -93,9 +67,6 @@ func (c *Core) Shift(byMs int64) {
 		t.heapMs += byMs
 	}
 }
-
-// Groups is how many groups there are.
-func (c *Core) Groups() int { return len(c.groups) }
 
 func (c *Core) remark(format string, args ...any) {
 	c.out.Remarks = append(c.out.Remarks, fmt.Sprintf(format, args...))
@@ -106,8 +77,8 @@ func (c *Core) answer(f func()) { c.out.Answers = append(c.out.Answers, f) }
 // storeGroup writes the group's metadata. done is given what the members are
 // told of a failure.
 func (c *Core) storeGroup(g *group, assignments map[string][]byte, done func(nowMs int64, err error)) {
-	records := []KeyValue{{Key: groupKey(g.name), Value: c.cfg.Format.groupValue(g, assignments)}}
-	c.out.Appends = append(c.out.Appends, &Append{Records: records, Alone: true, done: func(nowMs, _ int64, err error) { done(nowMs, storeError(err)) }})
+	records := []coordinator.KeyValue{{Key: groupKey(g.name), Value: c.cfg.Format.groupValue(g, assignments)}}
+	c.out.Appends = append(c.out.Appends, &coordinator.Append{Records: records, Alone: true, Done: func(nowMs, _ int64, err error) { done(nowMs, storeError(err)) }})
 }
 
 // Unload ends all groups: their coordinator is elsewhere now. Who waits is told

@@ -308,11 +308,11 @@ func TestACommitCountsWhenItIsCommittedAndNeverGoesBack(t *testing.T) {
 	assert.Equal(t, NoOffset, d.fetch("g", "t", false).Offset)
 	assert.ErrorIs(t, d.fetch("g", "t", true).Err, kerr.UnstableOffsetCommit)
 	first, second := d.held[0], d.held[1]
-	d.core.Appended(d.nowMs, second, 8, nil) // acknowledged the other way round
+	second.Ended(d.nowMs, 8, nil) // acknowledged the other way round
 	d.work()
 	require.NotNil(t, two.value)
 	assert.Equal(t, int64(2), d.fetch("g", "t", true).Offset)
-	d.core.Appended(d.nowMs, first, 7, nil)
+	first.Ended(d.nowMs, 7, nil)
 	d.work()
 	require.NoError(t, one.value.Errs[0])
 	assert.Equal(t, int64(2), d.fetch("g", "t", true).Offset, "the later one in the log")
@@ -379,7 +379,7 @@ func TestBR062_OffsetsExpireWhenNobodyNeedsThem(t *testing.T) {
 		assert.True(t, gone(d, "g", "t"))
 		assert.Equal(t, "Dead", d.core.Describe("g").State)
 		d.restart()
-		assert.Zero(t, d.core.Groups(), "tombstones for the offset and the group")
+		assert.Empty(t, d.core.groups, "tombstones for the offset and the group")
 	})
 	t.Run("of those who are no members, since the commit", func(t *testing.T) {
 		d := newDesk(t, deskConfig())
@@ -393,7 +393,7 @@ func TestBR062_OffsetsExpireWhenNobodyNeedsThem(t *testing.T) {
 		d.pass(1)
 		assert.True(t, gone(d, "g", "t"))
 		d.restart()
-		assert.Zero(t, d.core.Groups())
+		assert.Empty(t, d.core.groups)
 	})
 	t.Run("as the commit asked", func(t *testing.T) {
 		d := newDesk(t, deskConfig())
@@ -452,7 +452,7 @@ func TestOffsetsAndGroupsAreDeletedWhereNobodyUsesThem(t *testing.T) {
 	d.work()
 	assert.ErrorIs(t, d.core.DeleteGroup(d.nowMs, "g"), kerr.GroupIDNotFound)
 	d.restart()
-	assert.Zero(t, d.core.Groups())
+	assert.Empty(t, d.core.groups)
 }
 
 func TestTransactionsCountWhenTheyEnd(t *testing.T) {

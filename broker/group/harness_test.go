@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"barnabas/broker/coordinator"
 	"barnabas/broker/record"
 )
 
@@ -15,8 +16,8 @@ type desk struct {
 	t     testing.TB
 	core  *Core
 	nowMs int64
-	log   []record.Batch // what is appended
-	held  []*Append      // appends that are not acknowledged, if hold is set
+	log   []record.Batch        // what is appended
+	held  []*coordinator.Append // appends that are not acknowledged, if hold is set
 	hold  bool
 	fail  error // of the appends to come
 	next  int64
@@ -57,9 +58,9 @@ func (d *desk) work() {
 }
 
 // acknowledge writes what was to be appended, or fails it.
-func (d *desk) acknowledge(a *Append, err error) {
+func (d *desk) acknowledge(a *coordinator.Append, err error) {
 	if err != nil {
-		d.core.Appended(d.nowMs, a, 0, err)
+		a.Ended(d.nowMs, 0, err)
 		return
 	}
 	o := record.BuilderOptions{BaseOffset: d.next}
@@ -75,7 +76,7 @@ func (d *desk) acknowledge(a *Append, err error) {
 	d.log = append(d.log, batch)
 	first := d.next
 	d.next += int64(len(a.Records))
-	d.core.Appended(d.nowMs, a, first, nil)
+	a.Ended(d.nowMs, first, nil)
 }
 
 // marker ends a transaction in the log.

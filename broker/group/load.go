@@ -144,6 +144,12 @@ func (l *Loader) once(s string) string {
 	return s
 }
 
+// Load implements coordinator.Loader.
+func (l *Loader) Load(core *Core, nowMs int64) string {
+	core.Loaded(nowMs, l)
+	return fmt.Sprintf("%d groups, %d records", len(core.groups), l.Records)
+}
+
 // Loaded takes over what a Loader gathered. The Core must be new, and the Loader
 // is not used again. Sessions begin now: the members do not know yet that they
 // have another coordinator.

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kerr"
+
+	"barnabas/broker/coordinator"
 )
 
 // TestRandomMembersNeverShareAPartition lets clients of one group join, assign,
@@ -97,7 +99,7 @@ func (w *randomWorld) fails() {
 	err := []error{kerr.NotEnoughReplicas, kerr.RequestTimedOut, kerr.MessageTooLarge}[w.r.IntN(3)]
 	if err == kerr.RequestTimedOut {
 		for _, a := range w.held {
-			w.acknowledge(&Append{Records: a.Records}, nil)
+			w.acknowledge(&coordinator.Append{Records: a.Records}, nil)
 		}
 	}
 	w.release(err)
@@ -107,14 +109,14 @@ func (w *randomWorld) fails() {
 // log all the same.
 func (w *randomWorld) move() {
 	for _, a := range w.held[:w.r.IntN(len(w.held)+1)] {
-		w.acknowledge(&Append{Records: a.Records}, nil)
+		w.acknowledge(&coordinator.Append{Records: a.Records}, nil)
 	}
 	held := w.held
 	w.held = nil
 	w.core.Unload(w.nowMs)
 	w.work()
 	for _, a := range held {
-		w.core.Appended(w.nowMs, a, 0, kerr.NotLeaderForPartition)
+		a.Ended(w.nowMs, 0, kerr.NotLeaderForPartition)
 	}
 	w.work()
 	_, any := w.core.Next()

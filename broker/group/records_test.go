@@ -152,7 +152,7 @@ func FuzzRecords(f *testing.F) {
 		c.Expire(1 << 40)
 		c.Tick(1 << 41)
 		c.Unload(1 << 42)
-		require.Zero(t, c.Groups())
+		require.Empty(t, c.groups)
 	})
 }
 

@@ -1,6 +1,6 @@
 package group
 
-import "barnabas/broker/commitlog"
+import "barnabas/broker/coordinator"
 
 // Requests and results of the coordinator, in the terms of Kafka's protocol.
 // An error in a result is, or wraps, a *kerr.Error; nil is success.
@@ -124,13 +124,7 @@ type CommitRequest struct {
 }
 
 // Producer is the transactional producer of a commit.
-type Producer struct {
-	ID    int64
-	Epoch int16
-	// Guard is what the offsets partition gave before the transaction's coordinator
-	// was asked; nil when the partition has the transaction open already (KIP-890).
-	Guard *commitlog.VerificationGuard
-}
+type Producer = coordinator.Producer
 
 // Commit is an offset to store.
 type Commit struct {

@@ -4,9 +4,10 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+
+	"barnabas/broker/coordinator"
 )
 
 // Join: see Core.Join. INVALID_GROUP_ID, INVALID_SESSION_TIMEOUT and the errors
@@ -19,7 +20,7 @@ func (c *Coordinator) Join(req *JoinRequest, reply func(JoinResult)) {
 		refuse(kerr.InvalidGroupID)
 		return
 	}
-	c.do(req.Group, func(core *Core, nowMs int64) {
+	c.Do(req.Group, func(core *Core, nowMs int64) {
 		if req.SessionTimeoutMs < c.cfg.MinSessionTimeoutMs || req.SessionTimeoutMs > c.cfg.MaxSessionTimeoutMs {
 			refuse(kerr.InvalidSessionTimeout)
 			return
@@ -42,7 +43,7 @@ func (c *Coordinator) Sync(req *SyncRequest, reply func(SyncResult)) {
 		refuse(kerr.InvalidGroupID)
 		return
 	}
-	c.do(req.Group, func(core *Core, nowMs int64) { core.Sync(nowMs, req, reply) }, refuse)
+	c.Do(req.Group, func(core *Core, nowMs int64) { core.Sync(nowMs, req, reply) }, refuse)
 }
 
 // Heartbeat: see Core.Heartbeat. While the group is being loaded every member is
@@ -58,7 +59,7 @@ func (c *Coordinator) Heartbeat(req *HeartbeatRequest, reply func(error)) {
 		refuse(kerr.InvalidGroupID)
 		return
 	}
-	c.do(req.Group, func(core *Core, nowMs int64) { core.Heartbeat(nowMs, req, reply) }, refuse)
+	c.Do(req.Group, func(core *Core, nowMs int64) { core.Heartbeat(nowMs, req, reply) }, refuse)
 }
 
 // Leave: see Core.Leave.
@@ -68,7 +69,7 @@ func (c *Coordinator) Leave(req *LeaveRequest, reply func(LeaveResult)) {
 		refuse(kerr.InvalidGroupID)
 		return
 	}
-	c.do(req.Group, func(core *Core, nowMs int64) { core.Leave(nowMs, req, reply) }, refuse)
+	c.Do(req.Group, func(core *Core, nowMs int64) { core.Leave(nowMs, req, reply) }, refuse)
 }
 
 // Commit: see Core.Commit. The group without a name may keep offsets.
@@ -80,28 +81,24 @@ func (c *Coordinator) Commit(req *CommitRequest, reply func(CommitResult)) {
 		refuse(kerr.InvalidGroupID)
 		return
 	}
-	c.do(req.Group, func(core *Core, nowMs int64) { core.Commit(nowMs, req, reply) }, refuse)
+	c.Do(req.Group, func(core *Core, nowMs int64) { core.Commit(nowMs, req, reply) }, refuse)
 }
 
 // EndTransaction: see Core.EndTransaction; partition is the one of the offsets
 // topic that the marker was written to.
 func (c *Coordinator) EndTransaction(partition int32, producerID int64, commit bool) {
-	c.mu.RLock()
-	s := c.mu.shards[partition]
-	c.mu.RUnlock()
-	if s != nil { // one that is being loaded reads the marker; hearing of it too does no harm
-		s.submit(event{run: func(core *Core, _ int64) { core.EndTransaction(producerID, commit) }})
-	}
+	// One that is being loaded reads the marker; hearing of it too does no harm.
+	c.Tell(partition, func(core *Core, _ int64) { core.EndTransaction(producerID, commit) })
 }
 
 // FetchOffsets: see Core.FetchOffsets.
 func (c *Coordinator) FetchOffsets(req *FetchOffsetsRequest, reply func(FetchOffsetsResult)) {
-	c.do(req.Group, func(core *Core, _ int64) { core.FetchOffsets(req, reply) }, func(err error) { reply(FetchOffsetsResult{Err: err}) })
+	c.Do(req.Group, func(core *Core, _ int64) { core.FetchOffsets(req, reply) }, func(err error) { reply(FetchOffsetsResult{Err: err}) })
 }
 
 // Describe: see Core.Describe.
 func (c *Coordinator) Describe(group string, reply func(Description)) {
-	c.do(group, func(core *Core, _ int64) {
+	c.Do(group, func(core *Core, _ int64) {
 		d := core.Describe(group)
 		core.answer(func() { reply(d) })
 	}, func(err error) { reply(Description{Err: err, Group: group}) })
@@ -109,7 +106,7 @@ func (c *Coordinator) Describe(group string, reply func(Description)) {
 
 // DeleteGroup: see Core.DeleteGroup.
 func (c *Coordinator) DeleteGroup(group string, reply func(error)) {
-	c.do(group, func(core *Core, nowMs int64) {
+	c.Do(group, func(core *Core, nowMs int64) {
 		err := core.DeleteGroup(nowMs, group)
 		core.answer(func() { reply(err) })
 	}, reply)
@@ -122,7 +119,7 @@ func (c *Coordinator) DeleteOffsets(group string, partitions []TopicPartition, r
 		refuse(kerr.InvalidGroupID)
 		return
 	}
-	c.do(group, func(core *Core, nowMs int64) {
+	c.Do(group, func(core *Core, nowMs int64) {
 		r := core.DeleteOffsets(nowMs, group, partitions)
 		core.answer(func() { reply(r) })
 	}, refuse)
@@ -130,39 +127,14 @@ func (c *Coordinator) DeleteOffsets(group string, partitions []TopicPartition, r
 
 // TopicsDeleted says that partitions exist no more; their offsets go.
 func (c *Coordinator) TopicsDeleted(partitions []TopicPartition) {
-	shards, _ := c.all()
-	for _, s := range shards {
-		s.submit(event{run: func(core *Core, nowMs int64) { core.TopicsDeleted(nowMs, partitions) }})
-	}
+	c.Each(func(core *Core, nowMs int64) { core.TopicsDeleted(nowMs, partitions) })
 }
 
 // List answers with the groups coordinated here, sorted by name, and with
 // COORDINATOR_LOAD_IN_PROGRESS when they may not be all.
 func (c *Coordinator) List(reply func([]Listed, error)) {
-	shards, loading := c.all()
-	var err error
-	if loading {
-		err = kerr.CoordinatorLoadInProgress
-	}
-	if len(shards) == 0 {
-		reply(nil, err)
-		return
-	}
-	var mu sync.Mutex
-	var all []Listed
-	left := len(shards)
-	gather := func(list []Listed) {
-		mu.Lock()
-		all = append(all, list...)
-		left--
-		last := left == 0
-		mu.Unlock()
-		if last {
-			slices.SortFunc(all, func(a, b Listed) int { return strings.Compare(a.Group, b.Group) })
-			reply(all, err)
-		}
-	}
-	for _, s := range shards {
-		s.submit(event{run: func(core *Core, _ int64) { gather(core.List()) }, refuse: func(error) { gather(nil) }})
-	}
+	coordinator.Collect(c.shell, func(core *Core, _ int64) []Listed { return core.List() }, func(all []Listed, err error) {
+		slices.SortFunc(all, func(a, b Listed) int { return strings.Compare(a.Group, b.Group) })
+		reply(all, err)
+	})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"barnabas/broker/commitlog"
 	"barnabas/broker/record"
 )
 
@@ -28,11 +29,11 @@ type memory struct {
 	coord   int32
 }
 
-func (m *memory) Append(p int32, batch []byte, done func(error)) {
+func (m *memory) Append(p int32, batch []byte, _ *commitlog.VerificationGuard, done func(int64, error)) {
 	m.mu.Lock()
 	m.logs[p] = append(m.logs[p], record.Batch(batch))
 	m.mu.Unlock()
-	done(nil)
+	done(0, nil)
 }
 
 func (m *memory) Read(_ context.Context, p int32, each func(record.Batch)) error {
@@ -106,7 +107,7 @@ func (m *memory) coordinator(t *testing.T) *Coordinator {
 	c := New(Config{
 		BrokerID: 1, Core: CoreConfig{MaxTimeoutMs: 900_000, IDExpirationMs: time.Hour.Milliseconds()}, AbortCheck: 5 * time.Millisecond, ExpiryCheck: time.Hour,
 		Partitions: func() (int32, bool) { return 3, true }, Now: time.Now, Log: quietLog(),
-	}, m, m, m, m)
+	}, m, m, m)
 	t.Cleanup(c.Close)
 	return c
 }
@@ -133,7 +134,11 @@ func leadAll(t *testing.T, c *Coordinator, epoch int32) {
 	for p := range int32(3) {
 		c.Lead(p, epoch)
 	}
-	require.Eventually(t, func() bool { list, _ := c.all(); return len(list) == 3 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool {
+		return answered(t, func(reply func(error)) {
+			c.List(&ListRequest{LongerMs: -1}, func(_ []Listed, err error) { reply(err) })
+		}) == nil
+	}, 10*time.Second, time.Millisecond)
 }
 
 func stateOf(t *testing.T, c *Coordinator, id string) string {
@@ -243,11 +248,4 @@ func TestCloseAnswersWhatIsUnderway(t *testing.T) {
 	c.Close()
 	assert.Error(t, (<-asked)[0])
 	assert.ErrorIs(t, initialised(t, c, "id", 60_000).Err, kerr.NotCoordinator)
-}
-
-// As java.lang.String.hashCode gives them, without the sign.
-func TestPartitionsAreThoseOfJavasHash(t *testing.T) {
-	for s, want := range map[string]int32{"": 0, "id": 3355, "String": -1808118735 & 0x7fffffff, "😀": 1772899} {
-		assert.Equal(t, want, hash(s), s)
-	}
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+
+	"barnabas/broker/coordinator"
 )
 
 // CoreConfig is what a Core needs to know.
@@ -37,21 +39,11 @@ type retry struct {
 	run  func(nowMs int64)
 }
 
-// Effects is what is to be done after events, in this order: append, then the
-// others. Remarks are for the log.
+// Effects is what is to be done after events.
 type Effects struct {
-	Appends []*Append
+	coordinator.Effects
 	Markers []*Marker
 	Wanted  []*Wanted
-	Answers []func()
-	Remarks []string
-}
-
-// Append is a record to write with acks=all. It must be given back to
-// Core.Appended with nil or the error. A nil Value is a tombstone.
-type Append struct {
-	Key, Value []byte
-	done       func(nowMs int64, err error)
 }
 
 // Wanted is a request that needs a new producer id. It must be given back to
@@ -101,15 +93,9 @@ func (c *Core) later(nowMs int64, run func(nowMs int64)) {
 	c.retries = append(c.retries, retry{nowMs + retryMs, run})
 }
 
-// Appended is the outcome of an append.
-func (c *Core) Appended(nowMs int64, a *Append, err error) { a.done(nowMs, err) }
-
-// IDs is how many transactional ids there are.
-func (c *Core) IDs() int { return len(c.ids) }
-
 // Unload ends all: the coordinator is elsewhere now. What is being appended may be
 // in its log, and is answered with NOT_COORDINATOR.
-func (c *Core) Unload() {
+func (c *Core) Unload(int64) {
 	c.gone = true
 	c.ids = map[string]*transaction{}
 	c.retries = nil
@@ -138,7 +124,8 @@ func (c *Core) append(t *transaction, next status, value []byte, done func(nowMs
 		panic(fmt.Sprintf("transactional id %q: two changes at a time", t.id))
 	}
 	t.next = &next
-	c.out.Appends = append(c.out.Appends, &Append{Key: recordKey(t.id), Value: value, done: func(nowMs int64, err error) {
+	records := []coordinator.KeyValue{{Key: recordKey(t.id), Value: value}}
+	c.out.Appends = append(c.out.Appends, &coordinator.Append{Records: records, Done: func(nowMs, _ int64, err error) {
 		if c.gone {
 			err = kerr.NotCoordinator
 		} else {

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"barnabas/broker/coordinator"
 	"barnabas/broker/record"
 )
 
@@ -20,7 +21,7 @@ type stage struct {
 	nextID  int64
 	fail    error // what appends are answered with
 	held    bool  // appends, markers and ids wait in the lists below
-	appends []*Append
+	appends []*coordinator.Append
 	wanted  []*Wanted
 	markers []*Marker // never answered by itself
 	log     []record.Batch
@@ -56,12 +57,12 @@ func (s *stage) release() {
 	for _, a := range appends {
 		if s.fail == nil {
 			b := record.NewBuilder(record.BuilderOptions{})
-			b.Append(s.nowMs, a.Key, a.Value)
+			b.Append(s.nowMs, a.Records[0].Key, a.Records[0].Value)
 			batch, err := b.Build()
 			require.NoError(s.t, err)
 			s.log = append(s.log, batch)
 		}
-		s.core.Appended(s.nowMs, a, s.fail)
+		a.Ended(s.nowMs, 0, s.fail)
 	}
 	for _, w := range wanted {
 		s.nextID++
@@ -461,7 +462,7 @@ func TestAnUnloadedCoreAnswersWhatItHas(t *testing.T) {
 	var r InitResult
 	s.core.Init(s.nowMs, &InitRequest{ID: "new", TimeoutMs: 1}, func(x InitResult) { r = x })
 	s.settle()
-	s.core.Unload()
+	s.core.Unload(s.nowMs)
 	s.held = false
 	s.settle()
 	assert.ErrorIs(t, err, kerr.NotCoordinator)

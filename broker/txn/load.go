@@ -64,6 +64,12 @@ func (l *Loader) bad(offset int64, err error) {
 	}
 }
 
+// Load implements coordinator.Loader.
+func (l *Loader) Load(core *Core, nowMs int64) string {
+	core.Loaded(nowMs, l)
+	return fmt.Sprintf("%d transactional ids, %d records", len(core.ids), l.Records)
+}
+
 // Loaded takes over what a Loader gathered, all of which is committed. The Core
 // must be new, and the Loader is not used again. Decisions that are found are
 // carried out.

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"barnabas/broker/coordinator"
 	"barnabas/broker/record"
 )
 
@@ -147,7 +148,7 @@ type world struct {
 }
 
 type pendingAppend struct {
-	a  *Append
+	a  *coordinator.Append
 	at int // where it ends in the log; 0: it did not reach it
 }
 
@@ -175,7 +176,7 @@ func (w *world) take() {
 			p := pendingAppend{a: a}
 			if !w.chance(5) {
 				b := record.NewBuilder(record.BuilderOptions{})
-				b.Append(w.nowMs, a.Key, a.Value)
+				b.Append(w.nowMs, a.Records[0].Key, a.Records[0].Value)
 				batch, err := b.Build()
 				require.NoError(w.t, err)
 				w.log = append(w.log, batch)
@@ -204,12 +205,12 @@ func (w *world) appended() {
 	w.pending = w.pending[1:]
 	switch {
 	case p.at == 0:
-		w.core.Appended(w.nowMs, p.a, kerr.NotEnoughReplicas)
+		p.a.Ended(w.nowMs, 0, kerr.NotEnoughReplicas)
 	case w.chance(8):
-		w.core.Appended(w.nowMs, p.a, kerr.RequestTimedOut)
+		p.a.Ended(w.nowMs, 0, kerr.RequestTimedOut)
 	default:
 		w.high = max(w.high, p.at)
-		w.core.Appended(w.nowMs, p.a, nil)
+		p.a.Ended(w.nowMs, 0, nil)
 	}
 }
 
@@ -236,9 +237,9 @@ func (w *world) marked() {
 // move makes another broker coordinator. What was not committed may be lost.
 func (w *world) move() {
 	old := w.core
-	old.Unload()
+	old.Unload(w.nowMs)
 	for _, p := range w.pending {
-		old.Appended(w.nowMs, p.a, kerr.NotLeaderForPartition)
+		p.a.Ended(w.nowMs, 0, kerr.NotLeaderForPartition)
 	}
 	for _, x := range w.wanted {
 		old.Identified(w.nowMs, x, NoProducerID, errors.New("not needed"))

@@ -38,8 +38,8 @@ func (c *Coordinator) sendMarker(s *shard, m *Marker) {
 	for _, broker := range brokers {
 		c.markers.add(broker, outgoingMarker{s, parts[broker]})
 	}
-	s.marked(nowhere, slices.Repeat([]error{kerr.LeaderNotAvailable}, len(nowhere.Partitions)))
-	s.marked(unknown, slices.Repeat([]error{ErrNoPartition}, len(unknown.Partitions)))
+	marked(s, nowhere, slices.Repeat([]error{kerr.LeaderNotAvailable}, len(nowhere.Partitions)))
+	marked(s, unknown, slices.Repeat([]error{ErrNoPartition}, len(unknown.Partitions)))
 }
 
 // part is the marker for none of its partitions.
@@ -49,16 +49,16 @@ func (m *Marker) part() *Marker {
 	return &part
 }
 
-func (s *shard) marked(m *Marker, errs []error) {
+func marked(s *shard, m *Marker, errs []error) {
 	if len(m.Partitions) > 0 {
-		s.submit(event{run: func(core *Core, nowMs int64) { core.Marked(nowMs, m, errs) }})
+		s.Tell(func(core *Core, nowMs int64) { core.Marked(nowMs, m, errs) })
 	}
 }
 
 // writeMarkers is one request of markers to one broker. Those whose coordinator
 // was deposed since are left out: its successor sends them.
 func (c *Coordinator) writeMarkers(ctx context.Context, broker int32, items []outgoingMarker) {
-	items = slices.DeleteFunc(items, func(m outgoingMarker) bool { return m.from.ctx.Err() != nil })
+	items = slices.DeleteFunc(items, func(m outgoingMarker) bool { return m.from.Deposed() })
 	if len(items) == 0 {
 		return
 	}
@@ -67,6 +67,6 @@ func (c *Coordinator) writeMarkers(ctx context.Context, broker int32, items []ou
 		markers[i] = m.Marker
 	}
 	for i, errs := range c.cluster.WriteMarkers(ctx, broker, markers) {
-		items[i].from.marked(markers[i], errs)
+		marked(items[i].from, markers[i], errs)
 	}
 }

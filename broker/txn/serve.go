@@ -3,9 +3,10 @@ package txn
 import (
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+
+	"barnabas/broker/coordinator"
 )
 
 // Init: see Core.Init.
@@ -19,7 +20,7 @@ func (c *Coordinator) Init(req *InitRequest, reply func(InitResult)) {
 	case req.TimeoutMs <= 0 || req.TimeoutMs > c.cfg.Core.MaxTimeoutMs:
 		refuse(kerr.InvalidTransactionTimeout)
 	default:
-		c.do(req.ID, func(core *Core, nowMs int64) { core.Init(nowMs, req, reply) }, refuse)
+		c.Do(req.ID, func(core *Core, nowMs int64) { core.Init(nowMs, req, reply) }, refuse)
 	}
 }
 
@@ -29,7 +30,7 @@ func (c *Coordinator) AddPartitions(req *PartitionsRequest, reply func(error)) {
 		reply(kerr.InvalidRequest)
 		return
 	}
-	c.do(req.ID, func(core *Core, nowMs int64) { core.AddPartitions(nowMs, req, reply) }, reply)
+	c.Do(req.ID, func(core *Core, nowMs int64) { core.AddPartitions(nowMs, req, reply) }, reply)
 }
 
 // Verify: see Core.Verify.
@@ -39,7 +40,7 @@ func (c *Coordinator) Verify(req *PartitionsRequest, reply func([]error)) {
 		refuse(kerr.InvalidRequest)
 		return
 	}
-	c.do(req.ID, func(core *Core, _ int64) { core.Verify(req, reply) }, refuse)
+	c.Do(req.ID, func(core *Core, _ int64) { core.Verify(req, reply) }, refuse)
 }
 
 // End: see Core.End.
@@ -48,7 +49,7 @@ func (c *Coordinator) End(req *EndRequest, reply func(error)) {
 		reply(kerr.InvalidRequest)
 		return
 	}
-	c.do(req.ID, func(core *Core, nowMs int64) { core.End(nowMs, req, reply) }, reply)
+	c.Do(req.ID, func(core *Core, nowMs int64) { core.End(nowMs, req, reply) }, reply)
 }
 
 // Describe: see Core.Describe.
@@ -58,7 +59,7 @@ func (c *Coordinator) Describe(id string, reply func(Description)) {
 		refuse(kerr.InvalidRequest)
 		return
 	}
-	c.do(id, func(core *Core, _ int64) {
+	c.Do(id, func(core *Core, _ int64) {
 		d := core.Describe(id)
 		core.answer(func() { reply(d) })
 	}, refuse)
@@ -67,30 +68,11 @@ func (c *Coordinator) Describe(id string, reply func(Description)) {
 // List answers with the ids coordinated here that pass the filters, sorted, or
 // with COORDINATOR_LOAD_IN_PROGRESS when they would not be all.
 func (c *Coordinator) List(req *ListRequest, reply func([]Listed, error)) {
-	shards, loading := c.all()
-	if loading {
-		reply(nil, kerr.CoordinatorLoadInProgress)
-		return
-	}
-	if len(shards) == 0 {
-		reply(nil, nil)
-		return
-	}
-	var mu sync.Mutex
-	var all []Listed
-	left := len(shards)
-	gather := func(list []Listed) {
-		mu.Lock()
-		all = append(all, list...)
-		left--
-		last := left == 0
-		mu.Unlock()
-		if last {
-			slices.SortFunc(all, func(a, b Listed) int { return strings.Compare(a.ID, b.ID) })
-			reply(all, nil)
+	coordinator.Collect(c.shell, func(core *Core, nowMs int64) []Listed { return core.List(nowMs, req) }, func(all []Listed, err error) {
+		if err != nil {
+			all = nil
 		}
-	}
-	for _, s := range shards {
-		s.submit(event{run: func(core *Core, nowMs int64) { gather(core.List(nowMs, req)) }, refuse: func(error) { gather(nil) }})
-	}
+		slices.SortFunc(all, func(a, b Listed) int { return strings.Compare(a.ID, b.ID) })
+		reply(all, err)
+	})
 }

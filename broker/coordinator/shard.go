@@ -1,4 +1,4 @@
-package group
+package coordinator
 
 import (
 	"context"
@@ -14,13 +14,6 @@ import (
 	"barnabas/broker/record"
 )
 
-// A batch gathers the records of several requests while they come faster than
-// they are written, up to these bounds.
-const (
-	gatherBytes   = 64 << 10
-	gatherRecords = 1000
-)
-
 // loadRetry is the wait after a partition could not be read.
 const loadRetry = time.Second
 
@@ -28,11 +21,12 @@ const loadRetry = time.Second
 // for set.
 const clockStep = time.Second
 
-// shard is one offsets partition that this broker leads: a core, and the
-// goroutine that handles its events one at a time.
-type shard struct {
-	c         *Coordinator
+// Shard is one partition that this broker leads: a core, and the goroutine that
+// handles its events one at a time.
+type Shard[C Core] struct {
+	shell     *Shell[C]
 	partition int32
+	epoch     int32
 	log       *logrus.Entry
 	loaded    atomic.Bool
 	wake      chan struct{}
@@ -49,32 +43,54 @@ type shard struct {
 
 	queue struct {
 		sync.Mutex
-		events []event
+		events []event[C]
 		closed bool
 	}
 
 	// Of the goroutine alone.
-	core     *Core
-	inFlight int // appends that are not answered
+	core     C
+	inFlight int // appends, and functions of Go, whose outcome is to come
 	wall     time.Time
 }
 
 // event is something to tell the core; refuse is called instead when the shard
 // has ended, nil for what does not matter then.
-type event struct {
-	run    func(core *Core, nowMs int64)
+type event[C Core] struct {
+	run    func(core C, nowMs int64)
 	refuse func(error)
-	always bool // the outcome of an append: matters until the end
+	always bool // an outcome: matters until the end
 }
 
-func newShard(c *Coordinator, partition, epoch int32) *shard {
-	s := &shard{c: c, partition: partition, wake: make(chan struct{}, 1), core: NewCore(c.cfg.Core)}
-	s.log = c.cfg.Log.WithFields(logrus.Fields{"offsets partition": partition, "epoch": epoch})
-	s.ctx, s.cancel = context.WithCancel(c.ctx)
+func newShard[C Core](sh *Shell[C], partition, epoch int32) *Shard[C] {
+	s := &Shard[C]{shell: sh, partition: partition, epoch: epoch, wake: make(chan struct{}, 1), core: sh.cfg.NewCore(epoch)}
+	s.log = sh.cfg.Log.WithFields(logrus.Fields{"partition": partition, "epoch": epoch})
+	s.ctx, s.cancel = context.WithCancel(sh.ctx)
 	return s
 }
 
-func (s *shard) submit(e event) {
+// Tell has f run with the core soon, unless the shard ends before.
+func (s *Shard[C]) Tell(f func(core C, nowMs int64)) { s.submit(event[C]{run: f}) }
+
+// Go runs ask, which may block until its context ends with the leadership, in a
+// goroutine of its own, and then what it returns with the core: always, the shard
+// does not end before. It must be called in the course of an event.
+func (s *Shard[C]) Go(ask func(ctx context.Context) func(core C, nowMs int64)) {
+	s.inFlight++
+	s.shell.running.Go(func() { s.outcome(ask(s.ctx)) })
+}
+
+// Deposed tells whether the leadership has ended.
+func (s *Shard[C]) Deposed() bool { return s.ctx.Err() != nil }
+
+// outcome is told of what is in flight.
+func (s *Shard[C]) outcome(f func(core C, nowMs int64)) {
+	s.submit(event[C]{always: true, run: func(core C, nowMs int64) {
+		s.inFlight--
+		f(core, nowMs)
+	}})
+}
+
+func (s *Shard[C]) submit(e event[C]) {
 	s.queue.Lock()
 	closed := s.queue.closed && !e.always
 	if !closed {
@@ -87,13 +103,17 @@ func (s *shard) submit(e event) {
 		}
 		return
 	}
+	s.nudge()
+}
+
+func (s *Shard[C]) nudge() {
 	select {
 	case s.wake <- struct{}{}:
 	default:
 	}
 }
 
-func (s *shard) take() ([]event, bool) {
+func (s *Shard[C]) take() ([]event[C], bool) {
 	s.queue.Lock()
 	defer s.queue.Unlock()
 	events := s.queue.events
@@ -102,7 +122,7 @@ func (s *shard) take() ([]event, bool) {
 }
 
 // depose ends the shard.
-func (s *shard) depose() {
+func (s *Shard[C]) depose() {
 	s.gate.Lock()
 	s.gate.deposed = true
 	s.gate.Unlock()
@@ -110,16 +130,13 @@ func (s *shard) depose() {
 	s.queue.closed = true
 	s.queue.Unlock()
 	s.cancel()
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
+	s.nudge()
 }
 
 // run is the shard's goroutine.
-func (s *shard) run() {
+func (s *Shard[C]) run() {
 	defer s.cancel()
-	s.wall = s.c.cfg.Now()
+	s.wall = s.shell.cfg.Now()
 	if s.load() {
 		s.loaded.Store(true)
 	}
@@ -147,14 +164,14 @@ func (s *shard) run() {
 }
 
 // rest refuses what came in while the last events were handled.
-func (s *shard) rest() {
+func (s *Shard[C]) rest() {
 	events, _ := s.take()
 	for _, e := range events {
 		s.handle(e, true)
 	}
 }
 
-func (s *shard) handle(e event, closed bool) {
+func (s *Shard[C]) handle(e event[C], closed bool) {
 	switch {
 	case !closed || e.always:
 		e.run(s.core, s.nowMs())
@@ -163,8 +180,8 @@ func (s *shard) handle(e event, closed bool) {
 	}
 }
 
-// sleep waits for the next event or timer.
-func (s *shard) sleep(timer *time.Timer) {
+// sleep waits for the next event, or until the core wants to be called.
+func (s *Shard[C]) sleep(timer *time.Timer) {
 	wait := time.Hour
 	if atMs, any := s.core.Next(); any {
 		wait = time.Duration(atMs-s.nowMs()) * time.Millisecond
@@ -176,9 +193,9 @@ func (s *shard) sleep(timer *time.Timer) {
 	}
 }
 
-// nowMs is the wall clock. When somebody sets it, the timers move along.
-func (s *shard) nowMs() int64 {
-	now := s.c.cfg.Now()
+// nowMs is the wall clock. When somebody sets it, the core's times move along.
+func (s *Shard[C]) nowMs() int64 {
+	now := s.shell.cfg.Now()
 	step := now.Round(0).Sub(s.wall.Round(0)) - now.Sub(s.wall)
 	if step > clockStep || step < -clockStep {
 		s.core.Shift(step.Milliseconds())
@@ -188,21 +205,22 @@ func (s *shard) nowMs() int64 {
 }
 
 // load reads the partition; again and again if it cannot be read, since to answer
-// without having read it would be to lose offsets. false: deposed meanwhile.
-func (s *shard) load() bool {
+// without having read it would be to lose what it says. false: deposed meanwhile.
+func (s *Shard[C]) load() bool {
+	cfg := &s.shell.cfg
 	for {
-		start := s.c.cfg.Now()
-		loader := NewLoader(s.c.cfg.Limits)
-		err := s.c.reader.Read(s.ctx, s.partition, loader.Add)
+		start := cfg.Now()
+		loader := cfg.NewLoader()
+		err := s.shell.topic.Read(s.ctx, s.partition, loader.Add)
 		switch {
-		case s.ctx.Err() != nil:
+		case s.Deposed():
 			return false
 		case err == nil:
-			s.core.Loaded(s.nowMs(), loader)
-			s.log.Infof("coordinator of %d groups, %d records loaded in %s", s.core.Groups(), loader.Records, s.c.cfg.Now().Sub(start).Round(time.Millisecond))
+			what := loader.Load(s.core, s.nowMs())
+			s.log.Infof("coordinator of %s, loaded in %s", what, cfg.Now().Sub(start).Round(time.Millisecond))
 			return true
 		}
-		s.log.WithError(err).Error("the offsets partition cannot be read")
+		s.log.WithError(err).Error("the partition cannot be read")
 		select {
 		case <-s.ctx.Done():
 			return false
@@ -212,8 +230,8 @@ func (s *shard) load() bool {
 }
 
 // settle does what the core has decided.
-func (s *shard) settle(nowMs int64) {
-	out := s.core.Take()
+func (s *Shard[C]) settle(nowMs int64) {
+	out := s.shell.cfg.Take(s, s.core)
 	for _, r := range out.Remarks {
 		s.log.Info(r)
 	}
@@ -227,49 +245,30 @@ func (s *shard) settle(nowMs int64) {
 	}
 }
 
-// gather is how many of the appends go into one batch.
-func gather(list []*Append) int {
-	bytes, records := 0, 0
-	for i, a := range list {
-		for _, r := range a.Records {
-			bytes += len(r.Key) + len(r.Value)
-		}
-		records += len(a.Records)
-		if i > 0 && (a.Alone || a.Producer != nil || bytes > gatherBytes || records > gatherRecords) {
-			return i
-		}
-		if a.Alone || a.Producer != nil {
-			return 1
-		}
-	}
-	return len(list)
-}
-
 // append writes the records of some appends as one batch. If it is too large
 // together, each is tried by itself.
-func (s *shard) append(nowMs int64, list []*Append) {
+func (s *Shard[C]) append(nowMs int64, list []*Append) {
 	s.inFlight++
 	s.write(nowMs, list, func(first int64, err error) {
-		s.submit(event{always: true, run: func(core *Core, nowMs int64) {
-			s.inFlight--
-			if len(list) > 1 && isAny(err, kerr.MessageTooLarge, kerr.RecordListTooLarge) {
+		s.outcome(func(_ C, nowMs int64) {
+			if len(list) > 1 && (errors.Is(err, kerr.MessageTooLarge) || errors.Is(err, kerr.RecordListTooLarge)) {
 				for i := range list {
 					s.append(nowMs, list[i:i+1])
 				}
 				return
 			}
 			for _, a := range list {
-				core.Appended(nowMs, a, first, err)
+				a.Ended(nowMs, first, err)
 				first += int64(len(a.Records))
 			}
-		}})
+		})
 	})
 }
 
-var errDeposed = errors.New("group: the partition is led by another broker by now")
+var errDeposed = errors.New("the partition of the coordinator is led by another broker by now")
 
-func (s *shard) write(nowMs int64, list []*Append, done func(int64, error)) {
-	o := record.BuilderOptions{Codec: s.c.cfg.Codec}
+func (s *Shard[C]) write(nowMs int64, list []*Append, done func(firstOffset int64, err error)) {
+	o := record.BuilderOptions{Codec: s.shell.cfg.Codec}
 	var guard *commitlog.VerificationGuard
 	if p := list[0].Producer; p != nil {
 		o.Producer = &record.Producer{ID: p.ID, Epoch: p.Epoch, BaseSequence: record.NoSequence, Transactional: true}
@@ -292,5 +291,5 @@ func (s *shard) write(nowMs int64, list []*Append, done func(int64, error)) {
 		done(0, errors.Join(kerr.NotLeaderForPartition, errDeposed))
 		return
 	}
-	s.c.appender.Append(s.partition, batch, guard, done)
+	s.shell.topic.Append(s.partition, batch, guard, done)
 }
