@@ -258,7 +258,6 @@ func (b *Broker) join() error {
 	b.replicas = partition.NewManager(partition.Config{
 		BrokerID:          b.brokerID,
 		ReplicaLagTimeMax: v.Millis("replica.lag.time.max.ms"),
-		InterBrokerV2:     ibp >= config.V3_0IV1,
 		Selector:          selector,
 		Flush:             flushPolicies[v.String("barnabas.flush.policy")],
 		InMetadata:        b.inMetadata,

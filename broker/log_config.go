@@ -43,6 +43,8 @@ func logConfig(broker *config.Values, topic map[string]string) commitlog.Config 
 		DeleteRetentionMs:      long("delete.retention.ms"),
 		MinCompactionLagMs:     long("min.compaction.lag.ms"),
 		MaxCompactionLagMs:     long("max.compaction.lag.ms"),
+		Format:                 messageFormat(get("message.format.version"), broker.ProtocolVersion("inter.broker.protocol.version")),
+		DownConversion:         truth("message.downconversion.enable"),
 		Compression:            compression(get, long),
 		LogAppendTime:          get("message.timestamp.type") == "LogAppendTime",
 		UncleanElection:        truth("unclean.leader.election.enable"),
@@ -64,6 +66,19 @@ func logConfig(broker *config.Values, topic map[string]string) commitlog.Config 
 	}
 	c.TimestampBefore, c.TimestampAfter = limit("message.timestamp.before.max.ms"), limit("message.timestamp.after.max.ms")
 	return c
+}
+
+// messageFormat is the format that message.format.version stands for. Brokers of 3.0 and later write batches whatever it
+// says, and a format that the brokers' protocol does not know yet is not honoured either (KIP-724).
+func messageFormat(version string, ibp config.ProtocolVersion) commitlog.Format {
+	v, err := config.ParseProtocolVersion(version)
+	switch {
+	case err != nil || ibp >= config.V3_0IV1 || v > ibp || v >= config.V0_11_0IV0:
+		return commitlog.FormatV2
+	case v >= config.V0_10_0IV0:
+		return commitlog.FormatV1
+	}
+	return commitlog.FormatV0
 }
 
 // cleanerConfig is how the broker compacts; without log.cleaner.enable it does not.

@@ -11,6 +11,9 @@ type ProtocolVersion int
 
 // Versions at which the protocol between brokers changes in ways that Barnabas acts on.
 var (
+	V0_10_0IV0 = mustProtocolVersion("0.10.0-IV0") // messages have timestamps: format v1 (KIP-32)
+	V0_11_0IV0 = mustProtocolVersion("0.11.0-IV0") // batches: format v2 (KIP-98)
+
 	V2_4IV1 = mustProtocolVersion("2.4-IV1") // the oldest that Barnabas speaks
 	V2_6IV0 = mustProtocolVersion("2.6-IV0") // StopReplica carries leader epochs (KIP-570)
 	V2_7IV0 = mustProtocolVersion("2.7-IV0") // feature versioning znode (KIP-584)

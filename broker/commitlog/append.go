@@ -35,12 +35,10 @@ const (
 // AppendOptions says how AppendAsLeader has to treat the records.
 type AppendOptions struct {
 	Origin Origin
-	// RequireV2: a request of version 3 or later may carry nothing older than batches of magic 2. InterBrokerV2: the logs
-	// of this cluster hold batches of magic 2. Acks is what the client waits for. The log writes nothing older than
-	// magic 2 and treats all acks alike, so it acts on none of the three yet.
-	RequireV2     bool
-	InterBrokerV2 bool
-	Acks          int16
+	// RequireV2: a request of version 3 or later carries exactly one batch of format v2. Others may carry messages of the
+	// formats before it, and none at all. Acks is what the client waits for; the log treats all acks alike.
+	RequireV2 bool
+	Acks      int16
 	// Verification is what VerifyTransaction returned before the coordinator was asked; with RequireVerification the
 	// first batch of a transaction is refused without it (INVALID_TXN_STATE).
 	Verification        *VerificationGuard
@@ -88,6 +86,9 @@ func (l *Log) AppendAsLeader(records []byte, leaderEpoch int32, o AppendOptions)
 		return info, err
 	}
 	c := l.Config()
+	if magic, ok := record.PeekMagic(records); c.Format != FormatV2 || !o.RequireV2 && (!ok || magic != 2) {
+		return l.appendOld(records, leaderEpoch, &c, o, info)
+	}
 	b, err := l.oneBatch(records, &c)
 	if err != nil {
 		return info.refuse(err)
@@ -96,10 +97,15 @@ func (l *Log) AppendAsLeader(records []byte, leaderEpoch int32, o AppendOptions)
 	if err != nil {
 		return info.refuse(err)
 	}
+	return l.appendOne(b, res, leaderEpoch, &c, o, info)
+}
+
+// appendOne appends a validated batch.
+func (l *Log) appendOne(b record.Batch, res record.Result, leaderEpoch int32, c *Config, o AppendOptions, info AppendInfo) (AppendInfo, error) {
 	if err := l.settled(); err != nil {
 		return info, err
 	}
-	flush, err := l.appendBatch(b, res, leaderEpoch, &c, o, &info)
+	flush, err := l.appendBatch(b, res, leaderEpoch, c, o, &info)
 	if err != nil {
 		return info.refuse(err)
 	}
@@ -150,11 +156,7 @@ func invalidRecord(message string) error {
 // validate looks at the records and returns the batch that is to be written, which is another one when the topic wants
 // another compression.
 func (l *Log) validate(b record.Batch, c *Config, origin Origin) (record.Batch, record.Result, error) {
-	res, err := record.Validate(b, record.Rules{
-		Partition: l.tp.String(), AllowControl: origin != Client, RequireKey: c.CleanupCompact,
-		CheckTimestamps: !c.LogAppendTime, Now: l.env.nowMs(), BeforeMax: c.TimestampBefore, AfterMax: c.TimestampAfter,
-		Limits: l.env.limits,
-	})
+	res, err := record.Validate(b, l.rules(c, origin))
 	if err != nil {
 		return nil, res, err
 	}
@@ -165,11 +167,24 @@ func (l *Log) validate(b record.Batch, c *Config, origin Origin) (record.Batch, 
 	if err != nil {
 		return nil, res, err
 	}
-	if b.Size() > int(c.MaxMessageBytes) {
-		return nil, res, fmt.Errorf("%w: message batch size is %d bytes in append to partition %s which exceeds the maximum configured size of %d",
-			kerr.MessageTooLarge, b.Size(), l.tp, c.MaxMessageBytes)
+	return b, res, l.checkGrown(b.Size(), c)
+}
+
+// checkGrown checks the size of an entry that is not the client's own any more.
+func (l *Log) checkGrown(size int, c *Config) error {
+	if size > int(c.MaxMessageBytes) {
+		return fmt.Errorf("%w: message batch size is %d bytes in append to partition %s which exceeds the maximum configured size of %d",
+			kerr.MessageTooLarge, size, l.tp, c.MaxMessageBytes)
 	}
-	return b, res, nil
+	return nil
+}
+
+func (l *Log) rules(c *Config, origin Origin) record.Rules {
+	return record.Rules{
+		Partition: l.tp.String(), AllowControl: origin != Client, RequireKey: c.CleanupCompact,
+		CheckTimestamps: !c.LogAppendTime, Now: l.env.nowMs(), BeforeMax: c.TimestampBefore, AfterMax: c.TimestampAfter,
+		Limits: l.env.limits,
+	}
 }
 
 func (l *Log) recompress(b record.Batch, c *Config) (record.Batch, error) {
@@ -189,15 +204,23 @@ func (l *Log) recompress(b record.Batch, c *Config) (record.Batch, error) {
 	return build.Build()
 }
 
+// admitLeader refuses who leads no more.
+func (l *Log) admitLeader(epoch int32) error {
+	if err := l.Err(); err != nil {
+		return err
+	}
+	if latest, ok := l.LatestEpoch(); ok && epoch < latest {
+		return fmt.Errorf("%w: append to %s under leader epoch %d, the log has seen %d", kerr.FencedLeaderEpoch, l.tp, epoch, latest)
+	}
+	return nil
+}
+
 // appendBatch is step 2 for a leader.
 func (l *Log) appendBatch(b record.Batch, res record.Result, leaderEpoch int32, c *Config, o AppendOptions, info *AppendInfo) (flush bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.Err(); err != nil {
+	if err := l.admitLeader(leaderEpoch); err != nil {
 		return false, err
-	}
-	if latest, ok := l.LatestEpoch(); ok && leaderEpoch < latest {
-		return false, fmt.Errorf("%w: append to %s under leader epoch %d, the log has seen %d", kerr.FencedLeaderEpoch, l.tp, leaderEpoch, latest)
 	}
 	p := &l.mu.producers
 	if o.Origin == Client {
@@ -224,11 +247,10 @@ func (l *Log) appendBatch(b record.Batch, res record.Result, leaderEpoch int32, 
 	}
 	b.SetMaxTimestamp(maxTime, c.LogAppendTime)
 
-	if b.Size() > int(c.SegmentBytes) {
-		return false, fmt.Errorf("%w: message batch size is %d bytes in append to partition %s, which exceeds the maximum configured segment size of %d",
-			kerr.RecordListTooLarge, b.Size(), l.tp, c.SegmentBytes)
+	if err := l.fitsSegment(b.Size(), c); err != nil {
+		return false, err
 	}
-	if err := l.writeLocked(b, []record.Batch{b}, c, o.Origin); err != nil {
+	if err := l.writeLocked(b, []written{writtenBatch(b, 0)}, c, o.Origin); err != nil {
 		return false, err
 	}
 	l.epochs.set(l.epochs.load().assign(leaderEpoch, b.BaseOffset()))
@@ -243,6 +265,14 @@ func (l *Log) appendBatch(b record.Batch, res record.Result, leaderEpoch int32, 
 	return l.unflushedReached(c), nil
 }
 
+func (l *Log) fitsSegment(size int, c *Config) error {
+	if size > int(c.SegmentBytes) {
+		return fmt.Errorf("%w: message batch size is %d bytes in append to partition %s, which exceeds the maximum configured segment size of %d",
+			kerr.RecordListTooLarge, size, l.tp, c.SegmentBytes)
+	}
+	return nil
+}
+
 func (l *Log) unflushedReached(c *Config) bool {
 	return c.FlushMessages < math.MaxInt64 && l.EndOffset()-l.RecoveryPoint() >= c.FlushMessages
 }
@@ -254,15 +284,15 @@ func (l *Log) AppendAsFollower(records []byte) (AppendInfo, error) {
 	if err := l.Err(); err != nil {
 		return info, err
 	}
-	batches, size, err := l.wholeBatches(records)
-	if err != nil || len(batches) == 0 {
+	entries, size, err := l.wholeEntries(records)
+	if err != nil || len(entries) == 0 {
 		return info, err
 	}
 	if err := l.settled(); err != nil {
 		return info, err
 	}
 	c := l.Config()
-	flush, err := l.appendFetched(records[:size], batches, &c, &info)
+	flush, err := l.appendFetched(records[:size], entries, &c, &info)
 	if err != nil {
 		return info, err
 	}
@@ -272,99 +302,98 @@ func (l *Log) AppendAsFollower(records []byte) (AppendInfo, error) {
 	return info, err
 }
 
-// wholeBatches splits what a leader sent and checks each batch: CRC, and offsets that grow.
-func (l *Log) wholeBatches(records []byte) ([]record.Batch, int, error) {
-	var batches []record.Batch
+// wholeEntries splits what a leader sent and checks each batch (or message, from a log of an old format): CRC, and offsets
+// that grow.
+func (l *Log) wholeEntries(records []byte) ([]written, int, error) {
+	var entries []written
 	last := int64(-1)
 	for rest := records; ; {
-		b, next, err := record.Next(rest)
+		w, next, err := nextEntry(rest, int64(len(records)-len(rest)))
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return batches, len(records) - len(rest), nil
-		}
-		if err == nil {
-			err = b.CheckCRC()
+			return entries, len(records) - len(rest), nil
 		}
 		if err != nil {
 			return nil, 0, fmt.Errorf("%w: in what the leader of %s sent: %w", kerr.CorruptMessage, l.tp, err)
 		}
-		if b.LastOffsetDelta() < 0 || b.BaseOffset() <= last {
+		if w.last < w.base || w.base <= last {
 			return nil, 0, fmt.Errorf("%w: what the leader of %s sent goes from offset %d to %d to %d",
-				kerr.CorruptMessage, l.tp, last, b.BaseOffset(), b.LastOffset())
+				kerr.CorruptMessage, l.tp, last, w.base, w.last)
 		}
-		last = b.LastOffset()
-		batches = append(batches, b)
+		last = w.last
+		entries = append(entries, w)
 		rest = next
 	}
 }
 
 // appendFetched is step 2 for a follower.
-func (l *Log) appendFetched(data []byte, batches []record.Batch, c *Config, info *AppendInfo) (flush bool, err error) {
+func (l *Log) appendFetched(data []byte, entries []written, c *Config, info *AppendInfo) (flush bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.Err(); err != nil {
 		return false, err
 	}
-	first, end, start := batches[0], l.EndOffset(), l.StartOffset()
-	if first.BaseOffset() < end {
-		if start != end || first.LastOffset() < end {
-			return false, fmt.Errorf("%w: %s ends at offset %d and was sent offsets from %d", kerr.OffsetOutOfRange, l.tp, end, first.BaseOffset())
+	first, end, start := entries[0], l.EndOffset(), l.StartOffset()
+	if first.base < end {
+		if start != end || first.last < end {
+			return false, fmt.Errorf("%w: %s ends at offset %d and was sent offsets from %d", kerr.OffsetOutOfRange, l.tp, end, first.base)
 		}
 		// The leader's log starts inside a batch (DeleteRecords), and batches travel whole (BR-034).
-		if err := l.restartLocked(first.BaseOffset(), first.BaseOffset()); err != nil {
+		if err := l.restartLocked(first.base, first.base); err != nil {
 			return false, l.parent.fail(err)
 		}
 	}
 	epochs, changed := l.epochs.load(), false
-	for _, b := range batches {
-		next, more, err := epochs.follow(b.PartitionLeaderEpoch(), b.BaseOffset())
+	for i := range entries {
+		next, more, err := entries[i].follow(epochs)
 		if err != nil {
 			return false, fmt.Errorf("%w: %s: %w", kerr.FencedLeaderEpoch, l.tp, err)
 		}
 		epochs, changed = next, changed || more
 	}
-	if err := l.writeLocked(data, batches, c, Replication); err != nil {
+	if err := l.writeLocked(data, entries, c, Replication); err != nil {
 		return false, err
 	}
 	l.epochs.set(epochs, changed)
 	l.restoreStart(start)
 
-	info.FirstOffset, info.LastOffset = first.BaseOffset(), batches[len(batches)-1].LastOffset()
-	for _, b := range batches {
-		if b.MaxTimestamp() > info.MaxTimestamp {
-			info.MaxTimestamp, info.OffsetOfMaxTimestamp = b.MaxTimestamp(), b.LastOffset()
+	info.FirstOffset, info.LastOffset = first.base, entries[len(entries)-1].last
+	for i := range entries {
+		e := &entries[i]
+		if e.maxTime > info.MaxTimestamp {
+			info.MaxTimestamp, info.OffsetOfMaxTimestamp = e.maxTime, e.last
 		}
-		info.Count += int(b.Count())
+		info.Count += e.count()
 	}
 	info.LogStartOffset, info.Bytes, info.End = l.StartOffset(), len(data), l.EndPosition()
 	return l.unflushedReached(c), nil
 }
 
-// writeLocked rolls if it is time, works out what the batches do to the producers, writes them and makes all of it
-// visible. data is the batches one after the other, with their final offsets. Nothing changed when it returns an error
+// writeLocked rolls if it is time, works out what the entries do to the producers, writes them and makes all of it
+// visible. data is the entries one after the other, with their final offsets. Nothing changed when it returns an error
 // that is not the directory's end.
-func (l *Log) writeLocked(data []byte, batches []record.Batch, c *Config, origin Origin) error {
+func (l *Log) writeLocked(data []byte, entries []written, c *Config, origin Origin) error {
 	s := l.active()
 	if err := s.loadForAppend(); err != nil {
 		return l.parent.fail(err)
 	}
-	facts, err := s.rollFacts(batches, int64(len(data)), l.env.nowMs())
+	facts, err := s.rollFacts(entries, int64(len(data)), l.env.nowMs())
 	if err != nil {
 		return l.parent.fail(err)
 	}
 	base, pos := s.base, s.size.Load()
 	roll := facts.roll(c, s.jitter)
 	if roll {
-		base, pos = max(l.EndOffset(), batches[0].BaseOffset()), 0
+		base, pos = max(l.EndOffset(), entries[0].firstKnown()), 0
 	}
 	var ch change
-	written := make([]written, 0, 1)
-	at := int64(0)
-	for _, b := range batches {
-		if err := l.mu.producers.plan(&ch, b, Position{b.BaseOffset(), base, pos + at}, origin); err != nil {
+	for i := range entries {
+		e := &entries[i]
+		if e.batch == nil {
+			continue // the old formats know of no producers
+		}
+		if err := l.mu.producers.plan(&ch, e.batch, Position{e.base, base, pos + e.at}, origin); err != nil {
 			return err
 		}
-		written = append(written, writtenOf(b, at))
-		at += int64(b.Size())
 	}
 	if roll {
 		if err := l.rollLocked(base); err != nil {
@@ -372,10 +401,10 @@ func (l *Log) writeLocked(data []byte, batches []record.Batch, c *Config, origin
 		}
 		s = l.active()
 	}
-	if err := s.append(data, written, int64(c.IndexInterval)); err != nil {
+	if err := s.append(data, entries, int64(c.IndexInterval)); err != nil {
 		return l.parent.fail(fmt.Errorf("append to %s: %w", l.segmentPath(s.base, logSuffix), err))
 	}
-	end := Position{batches[len(batches)-1].LastOffset() + 1, base, pos + int64(len(data))}
+	end := Position{entries[len(entries)-1].last + 1, base, pos + int64(len(data))}
 	for _, a := range l.mu.producers.apply(&ch, end.Offset) {
 		if err := s.addAborted(a); err != nil {
 			return l.parent.fail(err)
@@ -387,12 +416,8 @@ func (l *Log) writeLocked(data []byte, batches []record.Batch, c *Config, origin
 	s.modified = l.env.nowMs()
 	s.size.Store(end.SegmentPos)
 	l.end.Store(&end)
-	l.warnOfFuture(batches, c)
+	l.warnOfFuture(entries, c)
 	return nil
-}
-
-func writtenOf(b record.Batch, at int64) written {
-	return written{at: at, size: int64(b.Size()), last: b.LastOffset(), maxTime: b.MaxTimestamp()}
 }
 
 // futureMs is how far ahead of our clock a timestamp must be to be worth a warning.
@@ -400,15 +425,15 @@ const futureMs = 365 * 24 * 3600 * 1000
 
 // warnOfFuture tells once per log that records are stamped so far ahead that retention.ms will not delete them in
 // this decade: a producer that counts in microseconds, or whose clock is wrong (BR-050).
-func (l *Log) warnOfFuture(batches []record.Batch, c *Config) {
+func (l *Log) warnOfFuture(entries []written, c *Config) {
 	if l.mu.warned || !c.CleanupDelete || c.RetentionMs < 0 {
 		return
 	}
-	for _, b := range batches {
-		if b.MaxTimestamp()-l.env.nowMs() > futureMs {
+	for i := range entries {
+		if ts := entries[i].maxTime; ts-l.env.nowMs() > futureMs {
 			l.mu.warned = true
 			l.env.log.WithField("partition", l.tp.String()).WithField("segment", l.active().base).
-				Warnf("record timestamp %d lies more than a year in the future: retention.ms will keep its segment until then", b.MaxTimestamp())
+				Warnf("record timestamp %d lies more than a year in the future: retention.ms will keep its segment until then", ts)
 			return
 		}
 	}

@@ -34,6 +34,8 @@ type Config struct {
 	MinCompactionLagMs     int64   // min.compaction.lag.ms
 	MaxCompactionLagMs     int64   // max.compaction.lag.ms
 
+	Format           Format // message.format.version, as far as inter.broker.protocol.version honours it
+	DownConversion   bool   // message.downconversion.enable
 	Compression      Compression
 	LogAppendTime    bool  // message.timestamp.type=LogAppendTime
 	TimestampBefore  int64 // message.timestamp.before.max.ms
@@ -42,6 +44,27 @@ type Config struct {
 	MinInsync        int32 // min.insync.replicas, passed through
 	LeaderThrottle   string
 	FollowerThrottle string
+}
+
+// Format is the format in which a log keeps what is appended to it: the version of batches, or of messages before them.
+type Format int8
+
+// The formats. The zero value is the present one, and the only one from inter.broker.protocol.version 3.0 on (KIP-724).
+const (
+	FormatV2 Format = iota // Kafka 0.11
+	FormatV0               // Kafka 0.8
+	FormatV1               // Kafka 0.10
+)
+
+// Magic is the number that entries of the format carry.
+func (f Format) Magic() int8 {
+	switch f {
+	case FormatV0:
+		return 0
+	case FormatV1:
+		return 1
+	}
+	return 2
 }
 
 // Compression is the topic's compression.type with the level of its codec.
@@ -65,6 +88,7 @@ func DefaultConfig() Config {
 		FlushMs:                math.MaxInt64,
 		MaxMessageBytes:        1048588,
 		CleanupDelete:          true,
+		DownConversion:         true,
 		MinCleanableDirtyRatio: 0.5,
 		DeleteRetentionMs:      24 * 3600 * 1000,
 		MaxCompactionLagMs:     math.MaxInt64,

@@ -345,6 +345,9 @@ func (l *Log) AssignEpochStart(epoch int32, offset int64) error {
 	if epoch < 0 || offset < 0 {
 		return fmt.Errorf("%w: epoch %d cannot start at offset %d", kerr.InvalidRequest, epoch, offset)
 	}
+	if l.Config().Format != FormatV2 {
+		return nil // messages carry no epochs: whoever follows truncates by the high watermark
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.epochs.set(l.epochs.load().assign(epoch, offset))

@@ -22,7 +22,7 @@ type rollFacts struct {
 	lastOffset   int64
 }
 
-func (s *segment) rollFacts(batches []record.Batch, bytes, nowMs int64) (rollFacts, error) {
+func (s *segment) rollFacts(entries []written, bytes, nowMs int64) (rollFacts, error) {
 	first, err := s.firstTime()
 	if err != nil {
 		return rollFacts{}, err
@@ -30,10 +30,10 @@ func (s *segment) rollFacts(batches []record.Batch, bytes, nowMs int64) (rollFac
 	f := rollFacts{
 		base: s.base, size: s.size.Load(), firstTime: first, created: s.created, now: nowMs,
 		offsets: s.offsets.view.Load().entries(offsetEntryBytes), times: s.times.view.Load().entries(timeEntryBytes),
-		appended: bytes, maxTime: record.NoTimestamp, lastOffset: batches[len(batches)-1].LastOffset(),
+		appended: bytes, maxTime: record.NoTimestamp, lastOffset: entries[len(entries)-1].last,
 	}
-	for _, b := range batches {
-		f.maxTime = max(f.maxTime, b.MaxTimestamp())
+	for i := range entries {
+		f.maxTime = max(f.maxTime, entries[i].maxTime)
 	}
 	return f, nil
 }

@@ -95,17 +95,9 @@ func (s *segment) logName() string { return fileName(s.base, logSuffix) }
 // open acquires the file of batches.
 func (s *segment) open() (vfs.File, error) { return s.file.acquire(s.place, s.logName()) }
 
-// written is one batch of an append: where its bytes lie among the appended ones, and what the indexes need of it.
-type written struct {
-	at      int64
-	size    int64
-	last    int64
-	maxTime int64
-}
-
 // append writes whole batches at the end of the file and indexes them. It does not move size: the log does, together
 // with its end offset. Nothing changed when it returns an error.
-func (s *segment) append(data []byte, batches []written, interval int64) error {
+func (s *segment) append(data []byte, entries []written, interval int64) error {
 	f, err := s.open()
 	if err != nil {
 		return err
@@ -121,12 +113,13 @@ func (s *segment) append(data []byte, batches []written, interval int64) error {
 		return err
 	}
 	if start == 0 {
-		s.rollTime = batches[0].maxTime
-		for _, b := range batches[1:] {
-			s.rollTime = max(s.rollTime, b.maxTime)
+		s.rollTime = entries[0].maxTime
+		for i := range entries[1:] {
+			s.rollTime = max(s.rollTime, entries[1+i].maxTime)
 		}
 	}
-	for _, b := range batches {
+	for i := range entries {
+		b := &entries[i]
 		newest := s.newest.Load()
 		if b.maxTime > newest.ts {
 			newest = &timeOffset{b.maxTime, b.last}

@@ -103,7 +103,7 @@ func (c *cluster) start(id int32, disk *vfs.CrashFS) {
 	})
 	require.NoError(c.t, err)
 	n.replicas = partition.NewManager(partition.Config{
-		BrokerID: id, ReplicaLagTimeMax: 300 * time.Millisecond, InterBrokerV2: true, Flush: c.flush, FS: disk, Log: c.log.WithField("broker", id), Now: time.Now,
+		BrokerID: id, ReplicaLagTimeMax: 300 * time.Millisecond, Flush: c.flush, FS: disk, Log: c.log.WithField("broker", id), Now: time.Now,
 	}, logs, controllerFor{c, id}, n.fetchers)
 	n.replicas.SetBrokerEpoch(epoch)
 	c.mu.Lock()

@@ -42,10 +42,6 @@ type Config struct {
 	// reached the leader's log end for that long leaves the ISR.
 	ReplicaLagTimeMax time.Duration
 
-	// InterBrokerV2 says that logs hold record format v2 (IBP 3.0, or
-	// log.message.format.version at least 0.11).
-	InterBrokerV2 bool
-
 	// Flush says when a log has to be on the disk before its records count as
 	// committed: see thin.go.
 	Flush FlushPolicy

@@ -41,7 +41,7 @@ func (p *Partition) append(records []byte, req *ProduceRequest, v *commitlog.Ver
 	}
 
 	info, err := log.AppendAsLeader(records, p.state.leaderEpoch, commitlog.AppendOptions{
-		Origin: req.Origin, RequireV2: req.Version >= 3, InterBrokerV2: p.m.cfg.InterBrokerV2, Acks: req.Acks,
+		Origin: req.Origin, RequireV2: req.Version >= 3, Acks: req.Acks,
 		Verification: v, RequireVerification: req.RequireVerification,
 	})
 	if err != nil {

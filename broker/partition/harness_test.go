@@ -98,7 +98,7 @@ func (w *world) open() {
 	})
 	require.NoError(w.t, err)
 	w.logs = logs
-	w.m = NewManager(Config{BrokerID: 1, ReplicaLagTimeMax: time.Hour, InterBrokerV2: true, Flush: w.flush, FS: vfs.OS, Log: quiet(), Now: time.Now, Selector: RackAware{}}, logs, w.isr, w.fetchers)
+	w.m = NewManager(Config{BrokerID: 1, ReplicaLagTimeMax: time.Hour, Flush: w.flush, FS: vfs.OS, Log: quiet(), Now: time.Now, Selector: RackAware{}}, logs, w.isr, w.fetchers)
 	w.m.SetAliveBrokers(map[int32]BrokerInfo{1: {Rack: "a"}, 2: {Rack: "b"}, 3: {Rack: "c"}})
 	w.m.SetBrokerEpoch(100)
 }

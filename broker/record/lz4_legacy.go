@@ -11,6 +11,13 @@ import (
 
 const lz4Magic = 0x184d2204
 
+// breakLZ4HeaderChecksum gives a frame of our own, which has neither content size nor dictionary, the checksum that readers
+// of format v0 expect.
+func breakLZ4HeaderChecksum(frame []byte) {
+	const end = 6
+	frame[end] = byte(xxh32(frame[:end]) >> 8)
+}
+
 // withLZ4HeaderChecksum returns the frame with the checksum that the format asks for.
 func withLZ4HeaderChecksum(frame []byte) []byte {
 	const flags = 4

@@ -79,7 +79,7 @@ func Validate(b Batch, r Rules) (Result, error) {
 
 func validateHeader(b Batch, r *Rules) error {
 	if c := b.Codec(); c > Zstd {
-		return &Invalid{Err: kerr.UnsupportedCompressionType, Message: fmt.Sprintf("Unknown compression type id: %d", c)}
+		return unknownCodec(c)
 	}
 	count := b.Count()
 	if count < 0 {
@@ -105,6 +105,10 @@ func validateHeader(b Batch, r *Rules) error {
 			b.BaseSequence(), b.ProducerID(), r.Partition)
 	}
 	return nil
+}
+
+func unknownCodec(c Codec) error {
+	return &Invalid{Err: kerr.UnsupportedCompressionType, Message: fmt.Sprintf("Unknown compression type id: %d", c)}
 }
 
 // validation is the state of one walk.
@@ -183,6 +187,9 @@ func (v *validation) compressed(p []byte, count int32) error {
 		return err
 	}
 	defer src.close()
+	if src.src == nil {
+		return v.plain(src.buf[src.r:src.w], count)
+	}
 	for i := range count {
 		size, err := src.head()
 		if err != nil {
@@ -214,6 +221,8 @@ func (v *validation) compressed(p []byte, count int32) error {
 	return nil
 }
 
+const noKey = "Compacted topic cannot accept message without key in topic partition "
+
 // check judges record i of the batch.
 func (v *validation) check(i int32, s *scanned) {
 	ts := v.baseTime
@@ -228,15 +237,11 @@ func (v *validation) check(i int32, s *scanned) {
 		v.res.MaxTimestamp, v.res.OffsetDeltaOfMax = ts, s.offsetDelta
 	}
 	if s.keyLen < 0 && v.rules.RequireKey {
-		v.fault(i, "Compacted topic cannot accept message without key in topic partition "+v.rules.Partition)
+		v.fault(i, noKey+v.rules.Partition)
 		return
 	}
 	if v.rules.CheckTimestamps && ts != NoTimestamp {
-		if age := v.rules.Now - ts; age > v.rules.BeforeMax || -age > v.rules.AfterMax {
-			v.badTimes = true
-			v.fault(i, fmt.Sprintf("Timestamp %d of message with offset %d is out of range. The timestamp should be within [%d, %d]",
-				ts, v.batch.BaseOffset()+int64(s.offsetDelta), v.rules.Now-v.rules.BeforeMax, v.rules.Now+v.rules.AfterMax))
-		}
+		v.checkTime(i, ts, v.batch.BaseOffset()+int64(s.offsetDelta))
 	} else if v.fixedTime {
 		v.badTimes = true
 		name := "DefaultRecord"
@@ -246,6 +251,15 @@ func (v *validation) check(i int32, s *scanned) {
 		v.fault(i, fmt.Sprintf("Invalid timestamp type in message %s(offset=%d, timestamp=%d, key=%d bytes, value=%d bytes). "+
 			"Producer should not set timestamp type to LogAppendTime.",
 			name, v.batch.BaseOffset()+int64(s.offsetDelta), ts, max(s.keyLen, 0), max(s.valueLen, 0)))
+	}
+}
+
+// checkTime holds the producer's time to the topic's bounds.
+func (v *validation) checkTime(i int32, ts, offset int64) {
+	if age := v.rules.Now - ts; age > v.rules.BeforeMax || -age > v.rules.AfterMax {
+		v.badTimes = true
+		v.fault(i, fmt.Sprintf("Timestamp %d of message with offset %d is out of range. The timestamp should be within [%d, %d]",
+			ts, offset, v.rules.Now-v.rules.BeforeMax, v.rules.Now+v.rules.AfterMax))
 	}
 }
 

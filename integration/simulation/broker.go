@@ -68,7 +68,7 @@ func newBroker(n *node) *broker {
 		policy = partition.FlushAsKafka
 	}
 	b.replicas = partition.NewDriven(partition.Config{
-		BrokerID: n.id, ReplicaLagTimeMax: lagMax, InterBrokerV2: true, Flush: policy, FS: n.disk, Log: s.logger(n), Now: s.wallClock, OnRoles: b.roles,
+		BrokerID: n.id, ReplicaLagTimeMax: lagMax, Flush: policy, FS: n.disk, Log: s.logger(n), Now: s.wallClock, OnRoles: b.roles,
 	}, logs.Manager, b.isr, (*followings)(b))
 	return b
 }

@@ -1,0 +1,109 @@
+package record
+
+import (
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+)
+
+// Downgrade puts entries of a log into the words of a reader that knows an older format only, as Kafka does for Fetch
+// below version 4. One of its batches or messages is in memory at a time; the buffers are kept for the next.
+//
+//   - What is not newer than To stays as it is.
+//   - Control batches are left out: the old formats have no transactions, and such readers see aborted records too.
+//   - Of a batch that is not compressed, records before From are left out: in the old formats each of its records is an
+//     entry by itself, and readers (librdkafka) rely on getting none before the offset that they asked for. A compressed
+//     one stays whole, as the wrapper that it becomes would have been found whole.
+//   - Headers are dropped. Times are kept from format 1 on, with their kind.
+//   - zstd is not known to any of the old formats: UNSUPPORTED_COMPRESSION_TYPE.
+type Downgrade struct {
+	To     int8  // 0 or 1
+	From   int64 // the offset that was asked for
+	Limits Limits
+
+	scratch []byte
+}
+
+// Append appends what becomes of the whole entry (a batch, or a message of format 0 or 1) to dst. The error is an *Invalid
+// or *Corrupt; dst is returned as it was then.
+func (d *Downgrade) Append(dst, entry []byte) ([]byte, error) {
+	magic, ok := PeekMagic(entry)
+	switch {
+	case !ok:
+		return dst, corruptf("%d bytes are no entry", len(entry))
+	case magic == 2:
+		b, _, err := Next(entry)
+		if err != nil {
+			return dst, err
+		}
+		return d.batch(dst, b)
+	}
+	m, _, err := NextMessage(entry)
+	if err != nil {
+		return dst, err
+	}
+	if m.Codec() >= Zstd {
+		return dst, unreadable(m.Codec())
+	}
+	if magic <= d.To {
+		return append(dst, m...), nil
+	}
+	return d.message(dst, m)
+}
+
+func unreadable(c Codec) error {
+	return &Invalid{Err: kerr.UnsupportedCompressionType, Message: fmt.Sprintf("Down-conversion of %s-compressed batches is not supported", c)}
+}
+
+func (d *Downgrade) batch(dst []byte, b Batch) ([]byte, error) {
+	c := b.Codec()
+	switch {
+	case b.IsControl():
+		return dst, nil
+	case c >= Zstd:
+		return dst, unreadable(c)
+	}
+	o := MessageOptions{Magic: d.To, Codec: c}
+	if b.IsLogAppendTime() {
+		at := b.MaxTimestamp()
+		o.AppendTime = &at
+	}
+	build := NewMessageBuilder(dst, d.scratch, o)
+	for r, err := range b.Records(d.Limits) {
+		if err != nil {
+			return dst, err
+		}
+		if c != None || r.Offset >= d.From {
+			build.Append(&r)
+		}
+	}
+	return d.built(dst, build)
+}
+
+// message turns a message of format 1 into one of format 0.
+func (d *Downgrade) message(dst []byte, m Message) ([]byte, error) {
+	build := NewMessageBuilder(dst, d.scratch, MessageOptions{Magic: d.To, Codec: m.Codec()})
+	for r, err := range m.Messages(d.Limits) {
+		if err != nil {
+			return dst, err
+		}
+		if m.Codec() != None || r.Offset >= d.From {
+			build.Append(&r.Record)
+		}
+	}
+	return d.built(dst, build)
+}
+
+// scratchKept bounds the room that is kept for the next entry.
+const scratchKept = 1 << 20
+
+func (d *Downgrade) built(dst []byte, build *MessageBuilder) ([]byte, error) {
+	out, err := build.Build()
+	if d.scratch = build.Scratch(); cap(d.scratch) > scratchKept {
+		d.scratch = nil
+	}
+	if err != nil { // offsets that do not grow
+		return dst, invalid(err.Error())
+	}
+	return out, nil
+}
