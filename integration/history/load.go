@@ -17,8 +17,18 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// header is how many bytes of a value name the record; the rest is padding.
-const header = 12
+// NameSize is how many bytes at the beginning of a value name the record; the rest is padding.
+const NameSize = 12
+
+// AppendTo appends the name as values have it.
+func (n Name) AppendTo(value []byte) []byte {
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint32(value, n.Producer), n.Number)
+}
+
+// NameOf is the name at the beginning of a value, which must be long enough.
+func NameOf(value []byte) Name {
+	return Name{binary.BigEndian.Uint32(value), binary.BigEndian.Uint64(value[4:])}
+}
 
 const (
 	progressTimeout = 90 * time.Second
@@ -84,9 +94,7 @@ func (cfg *Config) options(producer uint32) []kgo.Opt {
 func (l *Load) produce(ctx context.Context, client *kgo.Client, producer uint32) {
 	began := time.Now()
 	for n := uint64(1); ctx.Err() == nil; n++ {
-		value := make([]byte, header+rand.IntN(max(1, l.cfg.MaxValue-header)))
-		binary.BigEndian.PutUint32(value, producer)
-		binary.BigEndian.PutUint64(value[4:], n)
+		value := append(Name{producer, n}.AppendTo(nil), make([]byte, rand.IntN(max(1, l.cfg.MaxValue-NameSize)))...)
 		client.Produce(context.Background(), &kgo.Record{Value: value}, func(r *kgo.Record, err error) {
 			l.mu.Lock()
 			defer l.mu.Unlock()
@@ -166,10 +174,44 @@ func ReadAll(t testing.TB, seeds []string, topic string) map[int32][]Read {
 		require.NoError(t, fetches.Err(), "%d records are left to be read", left)
 		for it := fetches.RecordIter(); !it.Done(); {
 			r := it.Next()
-			require.GreaterOrEqual(t, len(r.Value), header)
-			logs[r.Partition] = append(logs[r.Partition], Read{Name{binary.BigEndian.Uint32(r.Value), binary.BigEndian.Uint64(r.Value[4:])}, r.Offset})
+			require.GreaterOrEqual(t, len(r.Value), NameSize)
+			logs[r.Partition] = append(logs[r.Partition], Read{NameOf(r.Value), r.Offset})
 			left--
 		}
 	}
 	return logs
+}
+
+// ReadCommitted reads a topic from start to end as a read_committed consumer does, and gives each record to each, those of one partition in their order.
+func ReadCommitted(t testing.TB, seeds []string, topic string, each func(*kgo.Record)) {
+	t.Helper()
+	// Markers are kept, since a partition may end with them.
+	client, err := kgo.NewClient(kgo.SeedBrokers(seeds...), kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.MetadataMinAge(50*time.Millisecond),
+		kgo.UnknownTopicRetries(-1), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords())
+	require.NoError(t, err)
+	defer client.Close()
+	ends, err := kadm.NewClient(client).ListCommittedOffsets(context.Background(), topic)
+	require.NoError(t, err)
+	require.NoError(t, ends.Error())
+	left := map[int32]int64{}
+	ends.Each(func(o kadm.ListedOffset) {
+		if o.Offset > 0 {
+			left[o.Partition] = o.Offset
+		}
+	})
+	for len(left) > 0 {
+		ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
+		fetches := client.PollFetches(ctx)
+		cancel()
+		require.NoError(t, fetches.Err(), "partitions are left to be read: %v", left)
+		for it := fetches.RecordIter(); !it.Done(); {
+			r := it.Next()
+			if end, reading := left[r.Partition]; reading && r.Offset+1 >= end {
+				delete(left, r.Partition)
+			}
+			if !r.Attrs.IsControl() {
+				each(r)
+			}
+		}
+	}
 }
