@@ -24,6 +24,7 @@ import (
 const (
 	defaultFaults  = 12
 	defaultRecords = 50_000
+	defaultRate    = 2500 // records a second
 )
 
 const (
@@ -32,7 +33,6 @@ const (
 	replicas   = 3
 	perRound   = 500 // records acknowledged between two rounds of faults
 	producers  = 4
-	perSecond  = 2500
 	tmpfsBytes = 384 << 20
 )
 
@@ -42,17 +42,20 @@ func TestFaultsOnFiveBrokers(t *testing.T) { runFaults(t, 5, 10) }
 
 // runFaults harms a cluster in rounds of one fault or two at a time, chosen by what the victim is just then, while idempotent producers wait for all in-sync replicas. After each round the
 // cluster must be whole again by itself. In the end every acknowledged record is there, at its offset, once, in its producer's order, on every replica alike, and the storage's own judge
-// finds nothing. $BARNABAS_CHAOS_SEED chooses other faults.
+// finds nothing. $BARNABAS_CHAOS_SEED chooses other faults; $BARNABAS_CHAOS_TIME makes it go on for at least that long, and $BARNABAS_CHAOS_RATE paces the load, since everything
+// that is written has to be kept until the end.
 func runFaults(t *testing.T, brokers, partitions int) {
 	minFaults, minRecords := number("BARNABAS_CHAOS_FAULTS", defaultFaults), number("BARNABAS_CHAOS_RECORDS", defaultRecords)
 	seed := uint64(number("BARNABAS_CHAOS_SEED", int(time.Now().UnixNano()&0xffff)))
 	t.Logf("BARNABAS_CHAOS_SEED=%d", seed)
+	least, _ := time.ParseDuration(os.Getenv("BARNABAS_CHAOS_TIME"))
+	began := time.Now()
 	w := newWorld(t, brokers, partitions, seed)
-	load := history.Start(t, history.Config{Seeds: w.Seeds(), Topic: loaded, Producers: producers, PerSecond: perSecond, MaxValue: 120})
+	load := history.Start(t, history.Config{Seeds: w.Seeds(), Topic: loaded, Producers: producers, PerSecond: number("BARNABAS_CHAOS_RATE", defaultRate), MaxValue: 120})
 	watched := w.watchMetadata(t)
 	met := map[string]int{}
 	faults := 0
-	for faults < minFaults {
+	for faults < minFaults || time.Since(began) < least {
 		load.Progress(t, perRound, "before the next faults")
 		round := w.choose()
 		t.Logf("%s: %s", time.Now().Format("15:04:05.000"), describe(round))
@@ -76,7 +79,7 @@ func runFaults(t *testing.T, brokers, partitions int) {
 	assert.Empty(t, load.Refused())
 	assert.Empty(t, watched())
 	w.compareReplicas(t)
-	t.Logf("%d faults (%s), %d acknowledged records", faults, told(met), load.Acked())
+	t.Logf("%d faults (%s) in %s, %d acknowledged records", faults, told(met), time.Since(began).Round(time.Second), load.Acked())
 	require.GreaterOrEqual(t, faults, minFaults)
 	require.GreaterOrEqual(t, load.Acked(), minRecords)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// firstUser is the user of broker 0; broker n runs as the n-th user after it, so that the firewall knows whose packets are whose.
-const firstUser = 61000
+// firstUser is the user of broker 0; broker n runs as the n-th user after it, so that the firewall knows whose packets are whose. Test processes side by side have users of their own.
+var firstUser = 61000 + os.Getpid()%100*20
 
 // firewall cuts brokers off by dropping packets without a word, as a broken switch does: what a broker's user sends, and what is sent to its listener.
 type firewall struct{ table string }
