@@ -121,8 +121,10 @@ func quotaEntity(entity QuotaEntity) (t zkstate.EntityType, name string, keys ma
 	case hasIP && (hasUser || hasClient):
 		return "", "", nil, failed(kerr.InvalidRequest, "Invalid quota entity combination, IP entity should not be used with user/client ID entity.")
 	case hasIP:
-		if address := entity[0].Name; address != nil && !resolvable(*address) {
-			return "", "", nil, failed(kerr.InvalidRequest, "%s is not a valid IP or resolvable host.", *address)
+		// Kafka looks up the name as the node has it, and its brokers do again when they read the node. So one that
+		// has to be escaped, as IPv6 addresses have, is refused: they could not live with it.
+		if address := parts[IPPart]; address != zkstate.DefaultEntity && !resolvable(address) {
+			return "", "", nil, failed(kerr.InvalidRequest, "%s is not a valid IP or resolvable host.", address)
 		}
 		return zkstate.IPEntity, parts[IPPart], ipQuotas, nil
 	case hasUser && hasClient:

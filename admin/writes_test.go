@@ -234,7 +234,8 @@ func badQuotasAreRefused(t *testing.T, a *Admin, _ *zkstate.Client) {
 		"Invalid configuration key connection_creation_rate":                                         {u, []QuotaOp{{Key: "connection_creation_rate", Value: 1}}},
 		"Configuration producer_byte_rate must be a LONG value":                                      {u, []QuotaOp{{Key: "producer_byte_rate", Value: 1.5}}},
 		"Configuration connection_creation_rate must be a INT value":                                 {QuotaEntity{{IPPart, nil}}, []QuotaOp{{Key: "connection_creation_rate", Value: -1}}},
-		"no address at all is not a valid IP or resolvable host.":                                    {QuotaEntity{{IPPart, ptr("no address at all")}}, nil},
+		"no%20address%20at%20all is not a valid IP or resolvable host.":                              {QuotaEntity{{IPPart, ptr("no address at all")}}, nil},
+		"%3A%3A1 is not a valid IP or resolvable host.":                                              {QuotaEntity{{IPPart, ptr("::1")}}, nil},
 	} {
 		err := a.AlterClientQuotas(context.Background(), []QuotaSpec{spec}, false)[0].Err
 		assert.ErrorIs(t, err, kerr.InvalidRequest, message)

@@ -99,6 +99,10 @@ func agreeableAdmin() *playedAdmin {
 		describe: func(specs []admin.DescribeSpec, _ admin.DescribeOptions) []admin.DescribeResult {
 			return make([]admin.DescribeResult, len(specs))
 		},
+		describeQuotas: func() ([]admin.QuotaDescription, error) { return nil, nil },
+		alterQuotas:    func(specs []admin.QuotaSpec) []admin.QuotaResult { return make([]admin.QuotaResult, len(specs)) },
+		describeScram:  func() ([]admin.ScramDescription, error) { return nil, nil },
+		alterScram:     func() []admin.ScramResult { return nil },
 	}
 }
 

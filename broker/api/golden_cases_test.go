@@ -46,6 +46,8 @@ func goldenCases(r *recorder) {
 	deleteTopicsCases(r)
 	describeConfigsCases(r)
 	alterConfigsCases(r)
+	clientQuotasCases(r)
+	scramCases(r)
 	deleteRecordsCases(r)
 	describeLogDirsCases(r)
 	autoCreateCases(r)

@@ -24,7 +24,8 @@ var goldenFiles = []string{
 	"18_api_versions", "03_metadata", "60_describe_cluster", "00_produce", "01_fetch", "02_list_offsets",
 	"23_offset_for_leader_epoch", "22_init_producer_id", "04_leader_and_isr", "05_stop_replica", "06_update_metadata",
 	"19_create_topics", "37_create_partitions", "20_delete_topics", "32_describe_configs", "33_alter_configs",
-	"44_incremental_alter_configs", "21_delete_records", "35_describe_log_dirs", "03_metadata_creating",
+	"44_incremental_alter_configs", "49_alter_client_quotas", "48_describe_client_quotas", "50_describe_user_scram_credentials",
+	"51_alter_user_scram_credentials", "21_delete_records", "35_describe_log_dirs", "03_metadata_creating",
 	"43_elect_leaders", "45_alter_partition_reassignments", "46_list_partition_reassignments", "07_controlled_shutdown", "56_alter_partition",
 }
 
@@ -138,6 +139,12 @@ func comparable391(resp kmsg.Response) string {
 		}
 	case *kmsg.ElectLeadersResponse:
 		sortBy(r.Topics, func(t kmsg.ElectLeadersResponseTopic) string { return t.Topic })
+	case *kmsg.DescribeClientQuotasResponse:
+		sortQuotas(r)
+	case *kmsg.AlterClientQuotasResponse:
+		sortAlteredQuotas(r)
+	case *kmsg.AlterUserSCRAMCredentialsResponse:
+		sortBy(r.Results, func(u kmsg.AlterUserSCRAMCredentialsResponseResult) string { return u.User })
 	case *kmsg.AlterConfigsResponse:
 		sortBy(r.Resources, func(t kmsg.AlterConfigsResponseResource) string { return t.ResourceName })
 	}
@@ -170,6 +177,8 @@ func asError(code int16, message *string) error {
 // ids of fetch sessions, and the administration.
 func play(w *world, cluster recordedCluster, request []byte, want kmsg.Response) {
 	w.controller.do = func(kmsg.Request) kmsg.Response { return want }
+	w.admin.playQuotas(want)
+	w.admin.playScram(want)
 	switch r := want.(type) {
 	case *kmsg.FetchResponse:
 		w.d.sessions.newID = func() int32 { return r.SessionID }

@@ -78,6 +78,10 @@ type playedAdmin struct {
 	alter            func([]admin.AlterSpec) []admin.AlterResult
 	incremental      func([]admin.IncrementalSpec) []admin.AlterResult
 	describe         func([]admin.DescribeSpec, admin.DescribeOptions) []admin.DescribeResult
+	describeQuotas   func() ([]admin.QuotaDescription, error)
+	alterQuotas      func([]admin.QuotaSpec) []admin.QuotaResult
+	describeScram    func() ([]admin.ScramDescription, error)
+	alterScram       func() []admin.ScramResult
 }
 
 func (a *playedAdmin) CreateTopics(_ context.Context, specs []admin.TopicSpec, validate bool) []admin.TopicResult {
@@ -102,6 +106,22 @@ func (a *playedAdmin) IncrementalAlterConfigs(_ context.Context, specs []admin.I
 
 func (a *playedAdmin) DescribeConfigs(_ context.Context, specs []admin.DescribeSpec, o admin.DescribeOptions) []admin.DescribeResult {
 	return a.describe(specs, o)
+}
+
+func (a *playedAdmin) DescribeClientQuotas(context.Context, []admin.QuotaFilter, bool) ([]admin.QuotaDescription, error) {
+	return a.describeQuotas()
+}
+
+func (a *playedAdmin) AlterClientQuotas(_ context.Context, specs []admin.QuotaSpec, _ bool) []admin.QuotaResult {
+	return a.alterQuotas(specs)
+}
+
+func (a *playedAdmin) DescribeUserScramCredentials(context.Context, []string) ([]admin.ScramDescription, error) {
+	return a.describeScram()
+}
+
+func (a *playedAdmin) AlterUserScramCredentials(context.Context, []admin.ScramUpsertion, []admin.ScramDeletion) []admin.ScramResult {
+	return a.alterScram()
 }
 
 // nobodyFollows are fetchers that fetch nothing.

@@ -1,0 +1,41 @@
+package api
+
+import (
+	"context"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"barnabas/admin"
+)
+
+// DescribeClientQuotas, key 48, versions 0 and 1 (KIP-546), to any broker.
+//
+//	1  flexible
+func (d *Dispatcher) describeClientQuotas(c *call, req *kmsg.DescribeClientQuotasRequest) {
+	filters := make([]admin.QuotaFilter, len(req.Components))
+	for i, f := range req.Components {
+		filters[i] = admin.QuotaFilter{Type: f.EntityType, Match: admin.MatchType(f.MatchType), Name: f.Match}
+	}
+	d.work(c, func(ctx context.Context) {
+		resp := kmsg.NewPtrDescribeClientQuotasResponse()
+		found, err := d.deps.Admin.DescribeClientQuotas(ctx, filters, req.Strict)
+		resp.ErrorCode, resp.ErrorMessage = code(err)
+		resp.ErrorMessage = emptyText(resp.ErrorCode, resp.ErrorMessage)
+		if err != nil {
+			d.faults("describing quotas", err)
+			c.answer(resp)
+			return
+		}
+		resp.Entries = make([]kmsg.DescribeClientQuotasResponseEntry, len(found)) // null is for errors
+		for i, q := range found {
+			entry := &resp.Entries[i]
+			for _, part := range q.Entity {
+				entry.Entity = append(entry.Entity, kmsg.DescribeClientQuotasResponseEntryEntity{Type: part.Type, Name: part.Name})
+			}
+			for _, v := range q.Values {
+				entry.Values = append(entry.Values, kmsg.DescribeClientQuotasResponseEntryValue{Key: v.Key, Value: v.Value})
+			}
+		}
+		c.answer(resp)
+	})
+}
