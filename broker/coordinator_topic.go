@@ -23,10 +23,6 @@ type coordinatorTopic struct {
 	timeout  time.Duration
 	verify   func() bool // whether the first write of a transaction needs the word of its coordinator; nil: there are no transactions
 	reader   logReader
-
-	// awaitCommit: what is read counts only once it is committed. A leader's own log is going to be, and a commit of an offset must not be missing; but
-	// the end of it may still be lost with this broker, which a decision over a transaction must not.
-	awaitCommit bool
 }
 
 // produceVersion is one whose records are of the current format.
@@ -40,27 +36,11 @@ func (t *coordinatorTopic) Append(p int32, batch []byte, guard *commitlog.Verifi
 	}, func(r []partition.ProduceResult) { done(r[0].BaseOffset, r[0].Err) })
 }
 
-// committedPoll is how often a coordinator looks whether what it has loaded is on the other replicas: a fetch of theirs away, mostly.
-const committedPoll = 2 * time.Millisecond
-
-// Read implements coordinator.Topic. Nothing is appended meanwhile but markers: only the coordinator does, and it waits.
+// Read implements coordinator.Topic.
 func (t *coordinatorTopic) Read(ctx context.Context, p int32, each func(record.Batch)) error {
 	log, err := t.reader.log(p)
 	if err != nil {
 		return err
 	}
-	end := log.EndOffset()
-	if err := t.reader.readLog(ctx, log, each); err != nil || !t.awaitCommit {
-		return err
-	}
-	tick := time.NewTicker(committedPoll)
-	defer tick.Stop()
-	for log.HighWatermark() < end {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-tick.C:
-		}
-	}
-	return nil
+	return t.reader.readCommitted(ctx, log, each)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
@@ -17,6 +18,28 @@ type logReader struct {
 	replicas *partition.Manager
 	topic    string
 	buffer   int // bytes that are read at once; a batch may be larger
+}
+
+// committedPoll is how often it is looked at whether what was read is on the other replicas: a fetch of theirs away, mostly.
+const committedPoll = 2 * time.Millisecond
+
+// readCommitted is readLog, and returns when all that it gave is committed. The end of a leader's log may still be lost with this broker: a coordinator that answers from it tells an offset that
+// goes back, or an assignment of a generation that comes again with other members, or writes markers of a decision that nobody remembers.
+func (l logReader) readCommitted(ctx context.Context, log *commitlog.Log, each func(record.Batch)) error {
+	if err := l.readLog(ctx, log, each); err != nil {
+		return err
+	}
+	end := log.EndOffset() // now, not before: a marker that came during the reading may have been read
+	tick := time.NewTicker(committedPoll)
+	defer tick.Stop()
+	for log.HighWatermark() < end {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+	return nil
 }
 
 // readLog gives every batch of a partition. It reads to where the log ends while it reads, the high watermark or not: what a leader has in its log is going to be committed, and a commit must not

@@ -15,8 +15,8 @@ import (
 	"barnabas/broker/vfs"
 )
 
-// BR-041: batches larger than the buffer, and a log whose end has no records, as compaction leaves it. Loading sees every record once and ends.
-func TestBR041_ALogIsReadToItsEnd(t *testing.T) {
+// openLog returns a log of the offsets topic, empty.
+func openLog(t *testing.T) *commitlog.Log {
 	quiet := logrus.New()
 	quiet.SetOutput(io.Discard)
 	logs, err := commitlog.Open(commitlog.ManagerConfig{
@@ -24,21 +24,51 @@ func TestBR041_ALogIsReadToItsEnd(t *testing.T) {
 		Now: time.Now, Log: logrus.NewEntry(quiet),
 	})
 	require.NoError(t, err)
-	defer func() { require.NoError(t, logs.Close()) }()
+	t.Cleanup(func() { require.NoError(t, logs.Close()) })
 	log, err := logs.GetOrCreate(commitlog.TopicPartition{Topic: offsetsTopic}, commitlog.TopicID{}, false)
 	require.NoError(t, err)
+	return log
+}
 
-	next := int64(0)
-	add := func(size int, last int64) {
-		b := record.NewBuilder(record.BuilderOptions{BaseOffset: next, LeaderEpoch: new(int32)})
-		b.Append(1, []byte("k"), make([]byte, size))
-		b.SetLastOffset(last)
-		batch, err := b.Build()
-		require.NoError(t, err)
-		_, err = log.AppendAsFollower(batch)
-		require.NoError(t, err)
-		next = last + 1
+// addBatch appends a batch of one record that claims the offsets up to last.
+func addBatch(t *testing.T, log *commitlog.Log, size int, last int64) {
+	b := record.NewBuilder(record.BuilderOptions{BaseOffset: log.EndOffset(), LeaderEpoch: new(int32)})
+	b.Append(1, []byte("k"), make([]byte, size))
+	b.SetLastOffset(last)
+	batch, err := b.Build()
+	require.NoError(t, err)
+	_, err = log.AppendAsFollower(batch)
+	require.NoError(t, err)
+}
+
+// A coordinator that answered from what is in its log alone would, when this broker goes before the others have it, have told an offset that its successor does not know.
+func TestWhatACoordinatorLoadsIsCommitted(t *testing.T) {
+	log := openLog(t)
+	for last := range int64(3) {
+		addBatch(t, log, 10, last)
 	}
+	l := logReader{topic: offsetsTopic, buffer: 1 << 20}
+	read := func(during func()) error {
+		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+		defer cancel()
+		return l.readCommitted(ctx, log, func(b record.Batch) {
+			if b.BaseOffset() == 2 {
+				during()
+			}
+		})
+	}
+	log.SetHighWatermark(2)
+	require.ErrorIs(t, read(func() {}), context.DeadlineExceeded, "the last record is not committed")
+	require.NoError(t, read(func() { log.SetHighWatermark(3) }))
+	require.ErrorIs(t, read(func() { addBatch(t, log, 10, 3) }), context.DeadlineExceeded, "a marker that came meanwhile is not committed")
+	log.SetHighWatermark(4)
+	require.NoError(t, read(func() {}))
+}
+
+// BR-041: batches larger than the buffer, and a log whose end has no records, as compaction leaves it. Loading sees every record once and ends.
+func TestBR041_ALogIsReadToItsEnd(t *testing.T) {
+	log := openLog(t)
+	add := func(size int, last int64) { addBatch(t, log, size, last) }
 	add(10, 0)
 	add(100_000, 1) // larger than the buffer
 	for i := int64(2); i < 30; i++ {

@@ -11,12 +11,11 @@ import (
 func (b *Broker) newTransactions() *txn.Coordinator {
 	v := b.values
 	topic := &coordinatorTopic{
-		replicas:    b.replicas,
-		name:        transactionTopic,
-		acks:        -1,
-		timeout:     v.Millis("request.timeout.ms"),
-		reader:      logReader{b.replicas, transactionTopic, int(v.Int("transaction.state.log.load.buffer.size"))},
-		awaitCommit: true,
+		replicas: b.replicas,
+		name:     transactionTopic,
+		acks:     -1,
+		timeout:  v.Millis("request.timeout.ms"),
+		reader:   logReader{b.replicas, transactionTopic, int(v.Int("transaction.state.log.load.buffer.size"))},
 	}
 	return txn.New(txn.Config{
 		BrokerID: b.brokerID,
