@@ -34,6 +34,7 @@ func kafkaCommands() []*cli.Command {
 		{"kafka-producer-perf-test", "measure how fast records are taken in", tools.ProducerPerf},
 		{"kafka-verifiable-producer", "send numbers and tell what became of each", tools.VerifiableProducer},
 		{"kafka-consumer-groups", "show, reset and delete consumer groups and their offsets", tools.ConsumerGroups},
+		{"kafka-transactions", "show transactions and producers, find and abort transactions that hang", tools.Transactions},
 		{"kafka-get-offsets", "print offsets of partitions", tools.GetOffsets},
 		{"kafka-broker-api-versions", "print which APIs each broker serves", tools.BrokerAPIVersions},
 		{"kafka-dump-log", "print what segment files hold", func(args []string, _ io.Reader, stdout, stderr io.Writer) int {

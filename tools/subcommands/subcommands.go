@@ -3,6 +3,7 @@
 //   - --name value, --name=value and, where there is a short form, -n value;
 //   - long names may be abbreviated as long as they stay unique;
 //   - what is not known, or missing, is an error that comes with the usage line;
+//   - the arguments of the tool come before the sub-command, those of the sub-command after it;
 //   - -h and --help print the help on standard output and, strangely, end with exit code 1.
 package subcommands
 
@@ -11,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -18,16 +20,33 @@ import (
 type Argument struct {
 	Name, Short string
 	Value       string
+	Number      Number
 	Required    bool
 	Many        bool // takes all words up to the next option
+	Alone       bool // a switch that asks for something else than the command: no more is read, and nothing is missing
 	Default     string
 	Doc         string
 }
 
-// Command declares a tool, or one of its sub-commands. It has sub-commands or arguments.
+// Number is the kind of number that a value has to be, by its size in bits; 0 is any text.
+type Number int
+
+// The numbers have the names of Java's types in errors.
+const (
+	Short   Number = 16
+	Integer Number = 32
+	Long    Number = 64
+)
+
+func (n Number) String() string {
+	return map[Number]string{Short: "Short", Integer: "Integer", Long: "Long"}[n]
+}
+
+// Command declares a tool, or one of its sub-commands. Where it has both arguments and sub-commands, its arguments come first.
 type Command struct {
 	Name, Doc string
 	Commands  []Command
+	Word      string // stands for the sub-commands in the usage line, in place of all their names
 	Arguments []Argument
 	OneOf     [][]string // groups of arguments of which exactly one has to be given
 }
@@ -36,6 +55,7 @@ type Command struct {
 type Call struct {
 	Command string // the sub-command
 	values  map[string][]string
+	order   []string
 }
 
 // Value is the value of an argument, or its default.
@@ -48,6 +68,12 @@ func (c *Call) Value(name string) string {
 
 // Values are all values of an argument that takes many.
 func (c *Call) Values(name string) []string { return c.values[name] }
+
+// Int is the value of an argument that is a number, 0 where there is none.
+func (c *Call) Int(name string) int64 {
+	n, _ := strconv.ParseInt(c.Value(name), 10, 64) // it was read as a number before
+	return n
+}
 
 // Has tells whether an argument was given, or has a default.
 func (c *Call) Has(name string) bool { _, ok := c.values[name]; return ok }
@@ -79,61 +105,88 @@ func Report(err error, stdout, stderr io.Writer) int {
 
 // Parse reads arguments.
 func (c Command) Parse(args []string) (*Call, error) {
-	if len(c.Commands) == 0 {
-		return c.parseArguments(c.Name, "", args)
+	call := &Call{values: map[string][]string{}}
+	return call, c.parse(c.Name, call, args)
+}
+
+// parse reads the arguments of a command and, from their name on, those of its sub-command: what is wrong with these is found first.
+func (c Command) parse(program string, call *Call, args []string) error {
+	for i := 0; i < len(args); i++ {
+		word := args[i]
+		if len(c.Commands) > 0 && !strings.HasPrefix(word, "-") {
+			if err := c.parseCommand(program, word, call, args[i+1:]); err != nil {
+				return err
+			}
+			return c.complete(program, call)
+		}
+		if word == "-h" || word == "--help" {
+			return &HelpError{c.help(program)}
+		}
+		taken, alone, err := c.parseArgument(program, call, args[i:])
+		if err != nil || alone {
+			return err
+		}
+		i += taken
 	}
-	if len(args) == 0 {
-		return nil, c.wrong(c.Name, "too few arguments")
+	if len(c.Commands) > 0 {
+		return c.wrong(program, "too few arguments")
 	}
-	word := args[0]
-	if word == "-h" || word == "--help" {
-		return nil, &HelpError{c.help(c.Name)}
+	return c.complete(program, call)
+}
+
+func (c Command) parseCommand(program, name string, call *Call, args []string) error {
+	at := slices.IndexFunc(c.Commands, func(sub Command) bool { return sub.Name == name })
+	if at < 0 {
+		return c.wrong(program, fmt.Sprintf("invalid choice: '%s' (choose from %s)", name, c.choices("'", ", ")))
 	}
-	for _, sub := range c.Commands {
-		if sub.Name == word {
-			return sub.parseArguments(c.Name+" "+sub.Name, sub.Name, args[1:])
+	for _, a := range c.Arguments {
+		if a.Required {
+			program += " --" + a.Name + " " + a.Value
 		}
 	}
-	if strings.HasPrefix(word, "-") {
-		return nil, c.wrong(c.Name, "unrecognized arguments: '"+word+"'")
-	}
-	return nil, c.wrong(c.Name, fmt.Sprintf("invalid choice: '%s' (choose from %s)", word, c.choices("'", ", ")))
+	call.Command = name
+	return c.Commands[at].parse(program+" "+name, call, args)
 }
 
 func (c Command) wrong(program, reason string) error {
 	return &UsageError{c.usage(program), strings.Fields(program)[0], reason}
 }
 
-func (c Command) parseArguments(program, name string, args []string) (*Call, error) {
-	call := &Call{name, map[string][]string{}}
-	for i := 0; i < len(args); i++ {
-		word := args[i]
-		if word == "-h" || word == "--help" {
-			return nil, &HelpError{c.help(program)}
-		}
-		a, value, inline, err := c.find(program, word)
-		if err != nil {
-			return nil, err
-		}
-		switch {
-		case a.Value == "" && inline:
-			return nil, c.wrong(program, fmt.Sprintf("argument --%s: ignored implicit argument '%s'", a.Name, value))
-		case a.Value == "":
-			call.values[a.Name] = []string{"true"}
-		case inline:
-			call.values[a.Name] = append(call.values[a.Name], value)
-		case i+1 >= len(args) || c.isOption(args[i+1]):
-			return nil, c.wrong(program, fmt.Sprintf("argument --%s: expected %s", a.Name, map[bool]string{true: "at least one argument", false: "one argument"}[a.Many]))
-		default:
-			i++
-			call.values[a.Name] = append(call.values[a.Name], args[i])
-			for a.Many && i+1 < len(args) && !c.isOption(args[i+1]) {
-				i++
-				call.values[a.Name] = append(call.values[a.Name], args[i])
-			}
+// parseArgument reads the argument that a word begins and tells how many of the words after it were its values.
+func (c Command) parseArgument(program string, call *Call, args []string) (taken int, alone bool, err error) {
+	a, value, inline, err := c.find(program, args[0])
+	if err != nil {
+		return 0, false, err
+	}
+	call.order = append(call.order, a.Name)
+	var values []string
+	switch {
+	case a.Value == "" && inline:
+		return 0, false, c.wrong(program, fmt.Sprintf("argument --%s: ignored implicit argument '%s'", a.Name, value))
+	case a.Value == "":
+		call.values[a.Name] = []string{"true"}
+		return 0, a.Alone, nil
+	case inline:
+		values = []string{value}
+	default:
+		for taken+1 < len(args) && !c.isOption(args[taken+1]) && (taken == 0 || a.Many) {
+			taken++
+			values = append(values, args[taken])
 		}
 	}
-	return call, c.complete(program, call)
+	if values == nil {
+		return 0, false, c.wrong(program, fmt.Sprintf("argument --%s: expected %s", a.Name, map[bool]string{true: "at least one argument", false: "one argument"}[a.Many]))
+	}
+	for _, v := range values {
+		if a.Number == 0 {
+			break
+		}
+		if _, err := strconv.ParseInt(v, 10, int(a.Number)); err != nil {
+			return 0, false, c.wrong(program, fmt.Sprintf("argument --%s: could not convert '%s' to %v (For input string: \"%s\")", a.Name, v, a.Number, v))
+		}
+	}
+	call.values[a.Name] = append(call.values[a.Name], values...)
+	return taken, false, nil
 }
 
 // isOption tells whether a word is one of the options, and not the value of one, such as -1.
@@ -179,18 +232,17 @@ func (c Command) complete(program string, call *Call) error {
 		}
 	}
 	for _, group := range c.OneOf {
-		given := 0
-		for _, name := range group {
-			if call.Has(name) {
-				given++
+		var given []string
+		for _, name := range call.order {
+			if slices.Contains(group, name) && !slices.Contains(given, name) {
+				given = append(given, name)
 			}
 		}
-		dashed := "--" + strings.Join(group, " --")
 		switch {
-		case given == 0:
-			return c.wrong(program, "one of the arguments "+dashed+" is required")
-		case given > 1:
-			return c.wrong(program, "not allowed together: "+dashed)
+		case given == nil:
+			return c.wrong(program, "one of the arguments --"+strings.Join(group, " --")+" is required")
+		case len(given) > 1:
+			return c.wrong(program, fmt.Sprintf("argument --%s: not allowed with argument --%s", given[1], given[0]))
 		}
 	}
 	for _, a := range c.Arguments {
@@ -199,6 +251,14 @@ func (c Command) complete(program string, call *Call) error {
 		}
 	}
 	return nil
+}
+
+// word stands for the sub-commands in texts.
+func (c Command) word() string {
+	if c.Word != "" {
+		return c.Word
+	}
+	return "{" + c.choices("", ",") + "}"
 }
 
 func (c Command) choices(quote, separator string) string {
@@ -214,9 +274,6 @@ const helpWidth = 76
 func (c Command) usage(program string) string {
 	first := "usage: " + program + " "
 	words := []string{"[-h]"}
-	if len(c.Commands) > 0 {
-		words = append(words, "{"+c.choices("", ",")+"}", "...")
-	}
 	for _, a := range c.Arguments {
 		word := "--" + a.Name
 		if a.Value != "" {
@@ -226,6 +283,9 @@ func (c Command) usage(program string) string {
 			word = "[" + word + "]"
 		}
 		words = append(words, word)
+	}
+	if len(c.Commands) > 0 {
+		words = append(words, c.word(), "...")
 	}
 	var out strings.Builder
 	line := first
@@ -247,7 +307,7 @@ func (c Command) help(program string) string {
 		out.WriteString("\n" + c.Doc + "\n")
 	}
 	if len(c.Commands) > 0 {
-		fmt.Fprintf(&out, "\npositional arguments:\n  {%s}\n", c.choices("", ","))
+		fmt.Fprintf(&out, "\npositional arguments:\n  %s\n", c.word())
 		for _, sub := range c.Commands {
 			describe(&out, "  "+sub.Name, sub.Doc)
 		}

@@ -40,7 +40,7 @@ func TestWrongCallsComeWithTheUsage(t *testing.T) {
 		{[]string{"walk"}, "invalid choice: 'walk' (choose from 'run', 'stop')"},
 		{[]string{"run", "--size", "1"}, "argument --topic is required"},
 		{[]string{"run", "--topic", "x"}, "one of the arguments --size --file is required"},
-		{[]string{"run", "--topic", "x", "--size", "1", "--file", "f"}, "not allowed together: --size --file"},
+		{[]string{"run", "--topic", "x", "--size", "1", "--file", "f"}, "argument --file: not allowed with argument --size"},
 		{[]string{"run", "--t", "x"}, "ambiguous option: --t could match --topic, --throughput"},
 		{[]string{"run", "--nosuch"}, "unrecognized arguments: '--nosuch'"},
 		{[]string{"run", "stray"}, "unrecognized arguments: 'stray'"},
