@@ -655,39 +655,6 @@ func TestBR067ForeignNamesAreLeftAloneAndTwoLogsOfAPartitionAreRefused(t *testin
 	require.ErrorContains(t, err, filepath.Join(b, "twice-0"))
 }
 
-func TestAMoveBetweenDirectories(t *testing.T) {
-	fs, clk := vfs.NewCrashFS(), newClock()
-	m := openManager(t, fs, smallConfig(), clk, "/a", "/b")
-	require.NoError(t, m.PreferDir(tp0, "/b"))
-	require.ErrorIs(t, m.PreferDir(tp0, "/c"), kerr.LogDirNotFound)
-	l := m.log()
-	require.Equal(t, "/b", l.ParentDir())
-	for range 20 {
-		produce(t, l, batchSpec{size: 1000, ts: 1})
-	}
-	next, err := m.GetOrCreate(tp0, TopicID{}, true)
-	require.NoError(t, err)
-	require.Equal(t, "/a", next.ParentDir())
-	require.True(t, next.IsFuture())
-	for next.EndOffset() < l.EndOffset() {
-		r, err := l.Read(next.EndOffset(), ReadOptions{MaxBytes: 3000, MinOneBatch: true, UpTo: l.EndOffset()})
-		require.NoError(t, err)
-		data, err := r.Range.ReadAll()
-		require.NoError(t, err)
-		r.Range.Release()
-		_, err = next.AppendAsFollower(data)
-		require.NoError(t, err)
-	}
-	require.NoError(t, m.PromoteFuture(tp0))
-	require.Same(t, next, m.Get(tp0))
-	require.Nil(t, m.GetFuture(tp0))
-	require.Equal(t, "/a/topic-0", next.Dir())
-	produce(t, next, batchSpec{ts: 1})
-	require.NoError(t, m.Close())
-	m = openManager(t, fs, smallConfig(), clk, "/a", "/b")
-	require.EqualValues(t, 21, m.log().EndOffset())
-}
-
 func TestTopicIDsAreKeptAndCompared(t *testing.T) {
 	fs, clk := vfs.NewCrashFS(), newClock()
 	m := openManager(t, fs, smallConfig(), clk, "/data")

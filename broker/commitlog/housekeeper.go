@@ -277,7 +277,8 @@ func (m *Manager) writeCleanedOffsets(d *managedDir) error {
 	})
 }
 
-// writeOffsets writes a checkpoint of a directory. What the file on disk says of a log that is out of use is kept.
+// writeOffsets writes a checkpoint of a directory, of future logs too, as Kafka does: a directory holds one log of a
+// partition at most. What the file on disk says of a log that is out of use is kept.
 func (m *Manager) writeOffsets(d *managedDir, name string, value func(*Log) (int64, bool)) error {
 	if err := d.err(); err != nil {
 		return err
@@ -287,9 +288,6 @@ func (m *Manager) writeOffsets(d *managedDir, name string, value func(*Log) (int
 	offsets := map[TopicPartition]int64{}
 	var known map[TopicPartition]int64
 	for _, l := range m.every(&d.logDir) {
-		if l.IsFuture() {
-			continue
-		}
 		if l.corrupt.Load() != nil {
 			if known == nil {
 				known, _ = readOffsetCheckpoint(m.cfg.FS, d.path, name)

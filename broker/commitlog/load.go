@@ -35,12 +35,9 @@ func newLog(env *environment, parent *logDir, tp TopicPartition, dir string, c C
 	return l
 }
 
-// create makes the files of a new log that begins at offset 0. Nothing is synced here: a broker that becomes replica of
+// create makes the files of a new log that begins at offset 0; its folder is there. Nothing is synced here: a broker that becomes replica of
 // thousands of new partitions would wait for thousands of fsyncs. The flusher does it, or the first append (settled).
 func (l *Log) create(id TopicID) error {
-	if err := l.env.fs.MkdirAll(l.Dir(), 0o755); err != nil {
-		return err
-	}
 	if !id.IsZero() {
 		f, err := l.env.fs.OpenFile(l.place.path(partitionMetadataFile), openCreate|os.O_TRUNC, 0o644)
 		if err != nil {

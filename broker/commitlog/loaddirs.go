@@ -111,7 +111,7 @@ func (m *Manager) loadLog(d *managedDir, f foundLog, found foundDir) error {
 	l.future.Store(f.future)
 	cleaned, ok := found.cleaned[f.tp]
 	if !ok || f.future {
-		cleaned = noOffset
+		cleaned = noOffset // of an earlier log in this directory, if anything
 	}
 	err := l.load(checkpoints{
 		clean: d.clean, recoveryPoint: found.recoveryPoints[f.tp], start: found.starts[f.tp], highWatermark: found.highMarks[f.tp],
@@ -126,15 +126,20 @@ func (m *Manager) loadLog(d *managedDir, f foundLog, found foundDir) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	logs := m.mu.current
-	if f.future {
-		logs = m.mu.future
-	}
+	logs := m.logs(f.future)
 	if other := logs[f.tp]; other != nil {
-		return fmt.Errorf("%s has two logs, %s and %s: a directory failed while its replica was moved; "+
-			"remove the one in the directory that failed", f.tp, other.Dir(), l.Dir())
+		newer, older, err := newerOfTwo(other, l)
+		if err != nil {
+			return err
+		}
+		m.mu.replaced = append(m.mu.replaced, older)
+		if newer == other {
+			return nil
+		}
+		other.parent.logs--
 	}
 	logs[f.tp] = l
+	l.parent.logs++
 	if high, ok := found.highMarks[f.tp]; ok && !f.future {
 		m.mu.highMarks[f.tp] = high
 	}

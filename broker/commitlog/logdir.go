@@ -18,6 +18,8 @@ type logDir struct {
 	once   sync.Once
 	onFail func(dir string, err error)
 
+	logs int // current and future ones; guarded by Manager.mu
+
 	startMoved atomic.Bool // a log's start moved into a segment since the checkpoint of starts was written
 }
 

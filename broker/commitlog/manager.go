@@ -32,6 +32,7 @@ type Manager struct {
 		future    map[TopicPartition]*Log
 		prefer    map[TopicPartition]string // where the next log of a partition goes
 		highMarks map[TopicPartition]int64  // as found on disk
+		replaced  []*Log                    // found when the directories were opened beside what replaced them
 		closed    bool
 	}
 
@@ -144,6 +145,7 @@ func load(cfg ManagerConfig) (*Manager, error) {
 		m.unlock()
 		return nil, err
 	}
+	m.putReplacedAway()
 	if !m.anyOnline() {
 		m.unlock()
 		return nil, fmt.Errorf("no log directory can be used: %w", m.dirs[0].err())
@@ -212,42 +214,57 @@ func (m *Manager) dirFailed(dir string, err error) {
 }
 
 // Get returns the current log of a partition, or nil.
-func (m *Manager) Get(tp TopicPartition) *Log {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.mu.current[tp]
-}
+func (m *Manager) Get(tp TopicPartition) *Log { return m.lookup(tp, false) }
 
 // GetFuture returns the log that is to replace the partition's current one (a move between directories), or nil.
-func (m *Manager) GetFuture(tp TopicPartition) *Log {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.mu.future[tp]
-}
+func (m *Manager) GetFuture(tp TopicPartition) *Log { return m.lookup(tp, true) }
 
 // GetOrCreate returns the partition's log and creates it, in the directory that holds the fewest logs, when there is
 // none. A zero id makes a log without partition.metadata. An existing log is returned whatever its id: the caller compares.
 // While a directory is offline a partition may have its log in there: then the caller must know that the partition is new.
+// A directory in which not even a folder can be made goes offline, and the next one is taken.
 func (m *Manager) GetOrCreate(tp TopicPartition, id TopicID, isFuture bool) (*Log, error) {
-	l, created, err := m.getOrPlan(tp, isFuture)
-	if err != nil || !created {
-		return l, err
+	l := m.lookup(tp, isFuture)
+	if l != nil {
+		return l, l.parent.err()
 	}
-	d := m.dirOf(l)
-	if !isFuture {
-		// The checkpoints may still speak of an earlier log of that name. After a crash it would be believed of this one,
-		// which would lose its beginning (H36).
-		if err := m.pointsLowered(l); err != nil {
+	c := m.cfg.TopicConfig(tp.Topic) // may ask ZooKeeper: not under the lock
+	for {
+		d, err := m.chooseDir(tp, isFuture)
+		if err != nil {
 			return nil, err
 		}
+		state := currentDir
+		if isFuture {
+			state = futureDir
+		}
+		name, err := dirName(tp, state)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", kerr.InvalidTopicException, err)
+		}
+		l := newLog(m.env, &d.logDir, tp, filepath.Join(d.path, name), c)
+		l.future.Store(isFuture)
+		if err := m.cfg.FS.MkdirAll(l.Dir(), 0o755); err != nil {
+			if err = d.fail(err); isFuture {
+				return nil, err
+			}
+			continue
+		}
+		return m.create(d, l, id)
 	}
+}
+
+// create makes the files of a log that was planned and puts it into use, unless another one was faster.
+func (m *Manager) create(d *managedDir, l *Log, id TopicID) (*Log, error) {
+	// The checkpoints may still speak of an earlier log of that name. After a crash it would be believed of this one,
+	// which would lose its beginning (H36).
+	if err := m.pointsLowered(l); err != nil {
+		return nil, err
+	}
+	logs := m.logs(l.IsFuture())
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	logs := m.mu.current
-	if isFuture {
-		logs = m.mu.future
-	}
-	switch other := logs[tp]; {
+	switch other := logs[l.tp]; {
 	case other != nil:
 		return other, other.parent.err()
 	case m.mu.closed:
@@ -256,47 +273,34 @@ func (m *Manager) GetOrCreate(tp TopicPartition, id TopicID, isFuture bool) (*Lo
 	if err := l.create(id); err != nil {
 		return nil, d.fail(err)
 	}
-	logs[tp] = l
-	delete(m.mu.prefer, tp)
+	logs[l.tp] = l
+	d.logs++
+	delete(m.mu.prefer, l.tp)
 	m.flushSoon(l)
 	return l, nil
 }
 
-// getOrPlan returns the partition's log, or one that is yet to be created and the directory chosen for it.
-func (m *Manager) getOrPlan(tp TopicPartition, isFuture bool) (l *Log, planned bool, err error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	logs, state := m.mu.current, currentDir
-	if isFuture {
-		logs, state = m.mu.future, futureDir
+// logs is the map of the current logs or of the future ones. It is read and changed under mu.
+func (m *Manager) logs(future bool) map[TopicPartition]*Log {
+	if future {
+		return m.mu.future
 	}
-	if l := logs[tp]; l != nil {
-		return l, false, l.parent.err()
-	}
-	if m.mu.closed {
-		return nil, false, fmt.Errorf("%w: the log manager is closed", kerr.KafkaStorageError)
-	}
-	d, err := m.chooseDirLocked(tp, isFuture)
-	if err != nil {
-		return nil, false, err
-	}
-	name, err := dirName(tp, state)
-	if err != nil {
-		return nil, false, fmt.Errorf("%w: %w", kerr.InvalidTopicException, err)
-	}
-	l = newLog(m.env, &d.logDir, tp, filepath.Join(d.path, name), m.cfg.TopicConfig(tp.Topic))
-	l.future.Store(isFuture)
-	return l, true, nil
+	return m.mu.current
 }
 
-// chooseDirLocked picks the directory for a new log: the preferred one, else the one with the fewest logs. A future log
+func (m *Manager) lookup(tp TopicPartition, future bool) *Log {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.logs(future)[tp]
+}
+
+// chooseDir picks the directory for a new log: the preferred one, else the one with the fewest logs. A future log
 // never goes where the current one is.
-func (m *Manager) chooseDirLocked(tp TopicPartition, isFuture bool) (*managedDir, error) {
-	counts := map[*logDir]int{}
-	for _, logs := range []map[TopicPartition]*Log{m.mu.current, m.mu.future} {
-		for _, l := range logs {
-			counts[l.parent]++
-		}
+func (m *Manager) chooseDir(tp TopicPartition, isFuture bool) (*managedDir, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.mu.closed {
+		return nil, fmt.Errorf("%w: the log manager is closed", kerr.KafkaStorageError)
 	}
 	prefer := m.mu.prefer[tp]
 	var best *managedDir
@@ -307,7 +311,10 @@ func (m *Manager) chooseDirLocked(tp TopicPartition, isFuture bool) (*managedDir
 		if d.path == prefer {
 			return d, nil
 		}
-		if best == nil || counts[&d.logDir] < counts[&best.logDir] {
+		if isFuture && prefer != "" {
+			continue
+		}
+		if best == nil || d.logs < best.logs {
 			best = d
 		}
 	}
@@ -318,7 +325,7 @@ func (m *Manager) chooseDirLocked(tp TopicPartition, isFuture bool) (*managedDir
 }
 
 // PreferDir names the directory in which the next log of tp is to be created. LOG_DIR_NOT_FOUND when it is none of ours,
-// KAFKA_STORAGE_ERROR when it is offline.
+// KAFKA_STORAGE_ERROR when it is offline. A directory that has a log of tp already is not remembered.
 func (m *Manager) PreferDir(tp TopicPartition, dir string) error {
 	for _, d := range m.dirs {
 		if d.path != filepath.Clean(dir) {
@@ -328,8 +335,13 @@ func (m *Manager) PreferDir(tp TopicPartition, dir string) error {
 			return err
 		}
 		m.mu.Lock()
+		defer m.mu.Unlock()
+		for _, l := range []*Log{m.mu.current[tp], m.mu.future[tp]} {
+			if l != nil && l.parent == &d.logDir {
+				return nil
+			}
+		}
 		m.mu.prefer[tp] = d.path
-		m.mu.Unlock()
 		return nil
 	}
 	return fmt.Errorf("%w: %s is no log directory of this broker", kerr.LogDirNotFound, dir)
@@ -345,28 +357,42 @@ func (m *Manager) DeleteFuture(tp TopicPartition) error { return m.retire(tp, de
 func (m *Manager) SetAside(tp TopicPartition) error { return m.retire(tp, strayDir, false) }
 
 func (m *Manager) retire(tp TopicPartition, state dirState, isFuture bool) error {
-	m.mu.Lock()
-	logs := m.mu.current
-	if isFuture {
-		logs = m.mu.future
-	}
-	l := logs[tp]
-	delete(logs, tp)
-	delete(m.mu.highMarks, tp)
-	m.mu.Unlock()
+	l := m.forget(tp, isFuture)
 	if l == nil {
 		return nil
 	}
 	if err := l.parent.err(); err != nil {
 		return err
 	}
+	return m.putAway(l, state)
+}
+
+// forget takes a log out of the maps.
+func (m *Manager) forget(tp TopicPartition, isFuture bool) *Log {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	logs := m.logs(isFuture)
+	l := logs[tp]
+	if l == nil {
+		return nil
+	}
+	delete(logs, tp)
+	l.parent.logs--
+	if !isFuture {
+		delete(m.mu.highMarks, tp)
+	}
+	return l
+}
+
+// putAway gives the directory of a log that is in no map any more its last name.
+func (m *Manager) putAway(l *Log, state dirState) error {
 	if l.cleaned.Load() >= 0 {
 		// A topic of the same name that is created anew has nothing that is clean.
 		if err := m.writeCleanedOffsets(m.dirOf(l)); err != nil {
 			return err
 		}
 	}
-	name, err := dirName(tp, state)
+	name, err := dirName(l.tp, state)
 	if err != nil {
 		return err
 	}
@@ -377,37 +403,6 @@ func (m *Manager) retire(tp TopicPartition, state dirState, isFuture bool) error
 	if state == deletedDir {
 		m.removeLater(l.parent, l.Config().FileDeleteDelayMs, []string{path})
 	}
-	return nil
-}
-
-// PromoteFuture makes the partition's future log its current one; the old one is deleted.
-func (m *Manager) PromoteFuture(tp TopicPartition) error {
-	m.mu.Lock()
-	next, old := m.mu.future[tp], m.mu.current[tp]
-	m.mu.Unlock()
-	if next == nil {
-		return fmt.Errorf("%w: %s has no future log", kerr.ReplicaNotAvailable, tp)
-	}
-	if _, err := next.rename(tp.String(), false); err != nil {
-		return err
-	}
-	next.future.Store(false)
-	m.mu.Lock()
-	delete(m.mu.future, tp)
-	m.mu.current[tp] = next
-	m.mu.Unlock()
-	if old == nil {
-		return nil
-	}
-	name, err := dirName(tp, deletedDir)
-	if err != nil {
-		return err
-	}
-	path, err := old.rename(name, true)
-	if err != nil {
-		return err
-	}
-	m.removeLater(old.parent, old.Config().FileDeleteDelayMs, []string{path})
 	return nil
 }
 
@@ -432,11 +427,17 @@ func (l *Log) rename(name string, retire bool) (string, error) {
 }
 
 // All returns the current logs in no particular order.
-func (m *Manager) All() []*Log {
+func (m *Manager) All() []*Log { return m.list(false) }
+
+// AllFuture returns the logs that are to replace others, in no particular order.
+func (m *Manager) AllFuture() []*Log { return m.list(true) }
+
+func (m *Manager) list(future bool) []*Log {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	list := make([]*Log, 0, len(m.mu.current))
-	for _, l := range m.mu.current {
+	logs := m.logs(future)
+	list := make([]*Log, 0, len(logs))
+	for _, l := range logs {
 		list = append(list, l)
 	}
 	return list

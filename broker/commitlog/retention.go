@@ -58,6 +58,9 @@ func (l *Log) applyRetention(nowMs int64) error {
 	defer l.mu.Unlock()
 	list := l.list()
 	c := l.Config()
+	if l.IsFuture() {
+		c.CleanupDelete = false // its start is that of the log it is a copy of
+	}
 	facts := make([]segmentFact, len(list))
 	for i, s := range list {
 		facts[i] = segmentFact{next: l.EndOffset(), size: s.size.Load(), last: i == len(list)-1}
