@@ -18,8 +18,9 @@ import (
 
 // Produce, key 0, versions 0 to 11.
 //
+//	0  messages of format 0, any number of them or one that holds others
 //	1  throttle time
-//	2  time of the append
+//	2  time of the append; messages of format 1
 //	3  transactional id; records are batches of format 2, one per partition
 //	4  KAFKA_STORAGE_ERROR may be answered
 //	5  log start offset in the answer
@@ -34,10 +35,6 @@ import (
 //
 // The first records of a transaction are held until its coordinator has confirmed
 // that it knows of the partition (produce_verify.go).
-//
-// Not honoured: the message sets of before Kafka 0.11 in versions 0 to 2, which
-// are refused with UNSUPPORTED_FOR_MESSAGE_FORMAT. The versions are served because
-// librdkafka takes a broker without them for one without compression.
 func (d *Dispatcher) produce(c *call, req *kmsg.ProduceRequest) {
 	op := &produceCall{d: d, call: c, version: req.Version, acks: req.Acks}
 	op.request.Acks = req.Acks

@@ -13,8 +13,12 @@ import (
 	"barnabas/broker/wire"
 )
 
-// Fetch, key 1, versions 4 to 17.
+// Fetch, key 1, versions 0 to 17.
 //
+//	0  messages of format v0 (fetch_downgrade.go)
+//	1  throttle time
+//	2  messages of format v1
+//	3  a size for the whole answer; one batch at least, whatever its size (KIP-74)
 //	4  isolation level, last stable offset, aborted transactions
 //	5  log start offset
 //	6  KAFKA_STORAGE_ERROR may be answered (before: NOT_LEADER_OR_FOLLOWER)
@@ -33,8 +37,6 @@ import (
 // deadline in the partitions' purgatory, in a session or not; partitions that
 // fail here (unknown id or name) do not end the wait, unless nothing is left to
 // wait for.
-//
-// Not honoured: versions 0 to 3, which want message sets of before Kafka 0.11.
 func (d *Dispatcher) fetch(c *call, req *kmsg.FetchRequest) {
 	if req.IsolationLevel < 0 || req.IsolationLevel > 1 {
 		c.refuseFetch(req, kerr.UnknownServerError)
@@ -280,6 +282,18 @@ func failedFetch(ask *partition.FetchPartition, err error) partition.FetchResult
 
 // done makes the answer. results are in line with the readable asks.
 func (op *fetchCall) done(results []partition.FetchResult) {
+	if op.version < batchesSince {
+		read := recordBytes(results)
+		op.downgrade(results)
+		if pause := op.pause(read, results); pause > 0 {
+			time.AfterFunc(pause, func() { op.tell(results) })
+			return
+		}
+	}
+	op.tell(results)
+}
+
+func (op *fetchCall) tell(results []partition.FetchResult) {
 	all := results
 	if len(op.failed) > 0 {
 		all = append(results[:len(results):len(results)], op.failed...)

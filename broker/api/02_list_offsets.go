@@ -10,8 +10,9 @@ import (
 
 // ListOffsets, key 2, versions 0 to 9.
 //
-//	1  one offset with its timestamp, found by time index (KIP-79); a list of
-//	   offsets before
+//	0  a list of offsets: beginnings of segments that were last changed before
+//	   a time
+//	1  one offset with its timestamp, found by time index (KIP-79)
 //	2  isolation level, throttle time
 //	4  current leader epoch (KIP-320)
 //	5  OFFSET_NOT_AVAILABLE while a new leader's high watermark lags (before:
@@ -20,10 +21,6 @@ import (
 //	7  -3: the offset of the largest timestamp (KIP-734)
 //	8  -4: the earliest offset on local disk (KIP-405)
 //	9  -5: the last offset in tiered storage (KIP-1005), of which there is none
-//
-// Not honoured: version 0 asked for up to n beginnings of segments before a
-// time; it gets the one offset that later versions would and, for the end of the
-// log, the beginning of the log.
 func (d *Dispatcher) listOffsets(c *call, req *kmsg.ListOffsetsRequest) {
 	resp := kmsg.NewPtrListOffsetsResponse()
 	snapshot := d.deps.Metadata.Load()
@@ -87,11 +84,14 @@ func (d *Dispatcher) listOffset(req *kmsg.ListOffsetsRequest, topic string, ask 
 	if since, known := timestampSince(ask.Timestamp); !known || req.Version < since {
 		return failedOffset(ask.Partition, kerr.UnsupportedVersion)
 	}
+	if req.Version == 0 {
+		return d.offsetsBefore(req, topic, ask, snapshot)
+	}
 	epoch := ask.CurrentLeaderEpoch
 	if req.Version < 4 {
 		epoch = partition.None
 	}
-	ts, offset, leaderEpoch, err := d.deps.Replicas.ListOffset(topic, ask.Partition, ask.Timestamp, req.IsolationLevel == 1, req.ReplicaID, epoch, max(req.Version, 1))
+	ts, offset, leaderEpoch, err := d.deps.Replicas.ListOffset(topic, ask.Partition, ask.Timestamp, req.IsolationLevel == 1, req.ReplicaID, epoch, req.Version)
 	if err != nil {
 		d.faults("looking up an offset", err)
 		err = placed(snapshot, topic, ask.Partition, err)
@@ -103,28 +103,20 @@ func (d *Dispatcher) listOffset(req *kmsg.ListOffsetsRequest, topic string, ask 
 	}
 	to := kmsg.NewListOffsetsResponseTopicPartition()
 	to.Partition = ask.Partition
-	if req.Version == 0 {
-		to.OldStyleOffsets = d.oldStyleOffsets(req, topic, ask, offset)
-		return to
-	}
 	to.Timestamp, to.Offset, to.LeaderEpoch = ts, offset, leaderEpoch
 	return to
 }
 
-// oldStyleOffsets is the list of version 0: the offset found and, for the end of
-// the log, its beginning too.
-func (d *Dispatcher) oldStyleOffsets(req *kmsg.ListOffsetsRequest, topic string, ask *kmsg.ListOffsetsRequestTopicPartition, offset int64) []int64 {
-	offsets := []int64{}
-	if offset < 0 || ask.MaxNumOffsets <= 0 {
-		return offsets
+// offsetsBefore is the answer of version 0 for one partition.
+func (d *Dispatcher) offsetsBefore(req *kmsg.ListOffsetsRequest, topic string, ask *kmsg.ListOffsetsRequestTopicPartition, snapshot *metadata.Snapshot) kmsg.ListOffsetsResponseTopicPartition {
+	offsets, err := d.deps.Replicas.OffsetsBefore(topic, ask.Partition, ask.Timestamp, int(ask.MaxNumOffsets), req.ReplicaID)
+	if err != nil {
+		d.faults("looking up offsets", err)
+		return failedOffset(ask.Partition, placed(snapshot, topic, ask.Partition, err))
 	}
-	offsets = append(offsets, offset)
-	if ask.Timestamp == -1 && ask.MaxNumOffsets > 1 {
-		if _, first, _, err := d.deps.Replicas.ListOffset(topic, ask.Partition, -2, false, req.ReplicaID, partition.None, 1); err == nil && first < offset {
-			offsets = append(offsets, first)
-		}
-	}
-	return offsets
+	to := kmsg.NewListOffsetsResponseTopicPartition()
+	to.Partition, to.OldStyleOffsets = ask.Partition, offsets
+	return to
 }
 
 func failedOffset(id int32, err error) kmsg.ListOffsetsResponseTopicPartition {

@@ -39,6 +39,10 @@ func (playedReplicas) ListOffset(string, int32, int64, bool, int32, int32, int16
 	return -1, 0, -1, nil
 }
 
+func (playedReplicas) OffsetsBefore(string, int32, int64, int, int32) ([]int64, error) {
+	return []int64{5, 0}, nil
+}
+
 func (playedReplicas) OffsetForLeaderEpoch(string, int32, int32, int32) (int32, int64, error) {
 	return -1, -1, nil
 }

@@ -21,6 +21,7 @@ type Replicas interface {
 	Produce(req *partition.ProduceRequest, done func([]partition.ProduceResult))
 	Fetch(req *partition.FetchRequest, done func([]partition.FetchResult))
 	ListOffset(topic string, partition int32, timestamp int64, readCommitted bool, replicaID, currentLeaderEpoch int32, version int16) (ts, offset int64, leaderEpoch int32, err error)
+	OffsetsBefore(topic string, partition int32, timestamp int64, limit int, replicaID int32) ([]int64, error)
 	OffsetForLeaderEpoch(topic string, partition, currentLeaderEpoch, leaderEpoch int32) (epoch int32, endOffset int64, err error)
 	DeleteRecords(offsets map[commitlog.TopicPartition]int64, timeout time.Duration, done func(map[commitlog.TopicPartition]partition.DeleteRecordsResult))
 	LogDirs() []partition.LogDirDescription

@@ -24,7 +24,8 @@ const (
 	upToMagic     = 17 // bytes until the magic, in every format
 	smallestEntry = 14 // size of the smallest message of format 0
 	batchMagic    = int8(2)
-	notServed     = int16(3) // Produce versions below carry the older formats
+
+	batchesOnlySince = int16(3) // Produce versions below carry messages of the formats before
 )
 
 // look walks over the entries. An entry that is cut off ends the walk without
@@ -73,16 +74,13 @@ func (e *entries) add(magic int8, entry []byte) {
 }
 
 // allowed holds the records of one partition to what a version of Produce
-// carries: one batch, of format 2, in a codec that the version knows. Versions 0
-// to 2 may carry any number; records of an older format are not stored here.
+// carries: one batch, of format 2, in a codec that the version knows. Versions
+// below that of batches are held to nothing here: there were clients that sent
+// another format than their version's.
 func (e *entries) allowed(version int16) error {
-	if version < notServed {
-		if e.count > 0 && e.magic != batchMagic {
-			return kerr.UnsupportedForMessageFormat
-		}
-		return nil
-	}
 	switch {
+	case version < batchesOnlySince:
+		return nil
 	case e.count == 0, e.magic != batchMagic:
 		return kerr.InvalidRecord
 	case version < 7 && e.codec == record.Zstd:

@@ -66,13 +66,25 @@ func TestAdminClientsMayWriteToInternalTopics(t *testing.T) {
 	require.Zero(t, resp.Topics[0].Partitions[0].ErrorCode)
 }
 
-func TestOldMessageSetsAreRefusedAtOldVersions(t *testing.T) {
+func TestMessagesOfOldFormatsComeBackInTheFormatOfTheFetchsVersion(t *testing.T) {
 	w := newWorld(t, 1, readCluster(t))
-	for version := int16(0); version <= 2; version++ {
-		req := produceOne(1, "one", 0, oldMessage())
-		req.Version = version
+	for magic := int8(0); magic <= 1; magic++ {
+		set := record.AppendMessage(nil, magic, record.None, false, 0, goldenTime, []byte("k"), []byte("v"))
+		req := produceOne(1, "one", 0, record.AppendMessage(set, magic, record.None, false, 0, goldenTime, nil, nil))
+		req.Version = 2 * int16(magic)
 		resp := w.ask(req).(*kmsg.ProduceResponse)
-		require.Equal(t, kerr.UnsupportedForMessageFormat.Code, resp.Topics[0].Partitions[0].ErrorCode)
+		require.Zero(t, resp.Topics[0].Partitions[0].ErrorCode)
+		require.Equal(t, 2*int64(magic), resp.Topics[0].Partitions[0].BaseOffset)
+	}
+	// What came without a time has none later.
+	for version, want := range map[int16][]byte{
+		1: record.AppendMessage(record.AppendMessage(nil, 0, record.None, false, 2, 0, []byte("k"), []byte("v")), 0, record.None, false, 3, 0, nil, nil),
+		3: record.AppendMessage(record.AppendMessage(nil, 1, record.None, false, 2, goldenTime, []byte("k"), []byte("v")), 1, record.None, false, 3, goldenTime, nil, nil),
+	} {
+		ask := fetchAsk{epoch: -1, replica: -1, topics: []fetchAskTopic{{name: "one", offset: 2, leader: -1, fetched: -1}}}
+		fetched := w.ask(ask.request(version)).(*kmsg.FetchResponse).Topics[0].Partitions[0]
+		require.Equal(t, want, fetched.RecordBatches[:len(want)])
+		require.Equal(t, int64(4), fetched.HighWatermark)
 	}
 }
 

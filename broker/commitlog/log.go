@@ -153,6 +153,9 @@ func (l *Log) SetTopicID(id TopicID) error {
 // Config returns the settings in force.
 func (l *Log) Config() Config { return *l.config.Load() }
 
+// Limits bound what reading a batch of the log may cost.
+func (l *Log) Limits() record.Limits { return l.env.limits }
+
 // SetConfig puts new settings in force.
 func (l *Log) SetConfig(c Config) { l.config.Store(&c) }
 

@@ -28,6 +28,44 @@ func (l *Log) MaxTimestampOffset() (offset, timestamp int64, leaderEpoch int32, 
 	return l.answer(l.retryLookup(l.searchMax))
 }
 
+// OffsetsBefore is what ListOffsets found before there was a time index: the beginnings of the newest segments that were
+// changed last at ts or before, and the log's end if ts lies behind now, latest first and at most limit of them. ts may also
+// be OffsetsLatest or OffsetsEarliest.
+func (l *Log) OffsetsBefore(ts int64, limit int) []int64 {
+	l.mu.Lock() // the active segment's time of change
+	defer l.mu.Unlock()
+	list, start := l.list(), l.StartOffset()
+	type place struct{ offset, changed int64 }
+	places := make([]place, 0, len(list)+1)
+	for _, s := range list {
+		places = append(places, place{max(s.base, start), s.modified})
+	}
+	if l.active().size.Load() > 0 {
+		places = append(places, place{l.EndOffset(), l.env.nowMs()})
+	}
+	last := len(places) - 1
+	switch ts {
+	case OffsetsLatest:
+	case OffsetsEarliest:
+		last = 0
+	default:
+		for last >= 0 && places[last].changed > ts {
+			last--
+		}
+	}
+	found := []int64{}
+	for ; last >= 0 && len(found) < limit; last-- {
+		found = append(found, places[last].offset)
+	}
+	return found
+}
+
+// The special times of OffsetsBefore.
+const (
+	OffsetsLatest   int64 = -1
+	OffsetsEarliest int64 = -2
+)
+
 func (l *Log) retryLookup(search func() (timeHit, error)) (timeHit, error) {
 	for attempt := 1; ; attempt++ {
 		if err := l.Err(); err != nil {

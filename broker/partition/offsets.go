@@ -97,6 +97,33 @@ func (m *Manager) ListOffset(topic string, partition int32, timestamp int64, rea
 	return ts, offset, leaderEpoch, nil
 }
 
+// OffsetsBefore answers ListOffsets version 0: commitlog.Log.OffsetsBefore, of which a consumer (replicaID -1) is told nothing
+// behind the high watermark. Errors: NOT_LEADER_OR_FOLLOWER, UNKNOWN_TOPIC_OR_PARTITION, KAFKA_STORAGE_ERROR.
+func (m *Manager) OffsetsBefore(topic string, partition int32, timestamp int64, limit int, replicaID int32) ([]int64, error) {
+	p, err := m.hosted(commitlog.TopicPartition{Topic: topic, Partition: partition})
+	if err != nil {
+		return nil, err
+	}
+	p.role.RLock()
+	defer p.role.RUnlock()
+	log, err := p.local(None, replicaID != DebuggingConsumer)
+	if err != nil {
+		return nil, err
+	}
+	found := log.OffsetsBefore(timestamp, limit)
+	if hw := log.HighWatermark(); replicaID == ConsumerReplica && len(found) > 0 && found[0] > hw {
+		// What lies behind is left out, and the high watermark told instead, as Kafka does.
+		known := []int64{hw}
+		for _, offset := range found {
+			if offset <= hw {
+				known = append(known, offset)
+			}
+		}
+		return known, nil
+	}
+	return found, nil
+}
+
 // OffsetForLeaderEpoch returns the largest epoch in the leader's log that is not
 // above leaderEpoch, and where it ends: where a follower, or a consumer, that was
 // in leaderEpoch may have to cut its log or go back to (KIP-101, KIP-279, H02).

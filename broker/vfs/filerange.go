@@ -6,12 +6,19 @@ import (
 	"os"
 )
 
+// Source is what a FileRange reads: a file, or what makes bytes that are in none. Who sends a range reads each byte of it
+// once, from the first to the last.
+type Source interface {
+	io.ReaderAt
+	Name() string
+}
+
 // FileRange is a piece of a file that stays readable until Release: whoever made it has pinned the file. It is the only
 // thing that crosses from the log to the network, and it lets the network send from file to socket without a copy.
 //
 // A FileRange is passed by value; exactly one holder calls Release, once.
 type FileRange struct {
-	File   File
+	File   Source
 	Offset int64 // first byte
 	Length int64 // bytes; 0 is a range of nothing, whose File may be nil
 
@@ -19,7 +26,7 @@ type FileRange struct {
 }
 
 // NewRange makes a range; release (may be nil) is called by Release.
-func NewRange(f File, off, n int64, release func()) FileRange {
+func NewRange(f Source, off, n int64, release func()) FileRange {
 	return FileRange{File: f, Offset: off, Length: n, release: release}
 }
 

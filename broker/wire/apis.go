@@ -21,13 +21,10 @@ func (a API) Flexible(version int16) bool { return version >= a.flexible }
 
 // APIs is the table of what this broker serves, in the order of keys. ApiVersions is answered from it, requests
 // are decoded by it: what is not in it is neither advertised nor reachable. The upper ends are those of Kafka 3.9
-// in ZooKeeper mode. Fetch begins at 4, the first version that carries record batches of the current format.
-// Produce ought to begin at 3 for the same reason, but librdkafka takes a broker that does not advertise version 0
-// for one that knows no compression, and sends everything uncompressed (KAFKA-18659). So 0 to 2 are served, and the
-// message sets of before Kafka 0.11 that come with them are refused partition by partition.
+// in ZooKeeper mode, and so are the lower ones.
 var APIs = table([]API{
 	{Key: 0, Name: "Produce", Min: 0, Max: 11},
-	{Key: 1, Name: "Fetch", Min: 4, Max: 17},
+	{Key: 1, Name: "Fetch", Min: 0, Max: 17},
 	{Key: 2, Name: "ListOffsets", Min: 0, Max: 9},
 	{Key: 3, Name: "Metadata", Min: 0, Max: 12},
 	{Key: 4, Name: "LeaderAndISR", Min: 0, Max: 7},

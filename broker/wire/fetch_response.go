@@ -6,9 +6,9 @@ import (
 	"barnabas/broker/vfs"
 )
 
-// FetchResponse is a fetch response (versions 4 to 17) whose records are pieces of files.
+// FetchResponse is a fetch response (versions 0 to 17) whose records are pieces of files.
 type FetchResponse struct {
-	ThrottleMs int32
+	ThrottleMs int32 // since version 1
 	ErrorCode  int16 // of the session; since version 7
 	SessionID  int32 // since version 7
 	Topics     []FetchTopic
@@ -27,9 +27,9 @@ type FetchPartition struct {
 	Partition            int32
 	ErrorCode            int16
 	HighWatermark        int64
-	LastStableOffset     int64
+	LastStableOffset     int64        // since version 4
 	LogStartOffset       int64        // since version 5
-	Aborted              []AbortedTxn // nil is null, as for a reader of uncommitted records
+	Aborted              []AbortedTxn // nil is null, as for a reader of uncommitted records; since version 4
 	PreferredReadReplica int32        // -1: none; since version 11
 	DivergingEpoch       int32        // -1, as DivergingEndOffset: none; since version 12
 	DivergingEndOffset   int64
@@ -74,6 +74,8 @@ func EncodeFetch(h Header, resp *FetchResponse) Response {
 
 // Fetch versions at which its response changes.
 const (
+	fetchThrottle         = 1
+	fetchTransactions     = 4
 	fetchLogStart         = 5
 	fetchSessions         = 7
 	fetchPreferredReplica = 11
@@ -107,7 +109,9 @@ func fetchSizeHint(resp *FetchResponse) (size, partitions int) {
 }
 
 func (e *fetchEncoder) response(resp *FetchResponse) {
-	e.int32(resp.ThrottleMs)
+	if e.version >= fetchThrottle {
+		e.int32(resp.ThrottleMs)
+	}
 	if e.version >= fetchSessions {
 		e.int16(resp.ErrorCode)
 		e.int32(resp.SessionID)
@@ -144,6 +148,17 @@ func (e *fetchEncoder) partition(p *FetchPartition) {
 	e.int32(p.Partition)
 	e.int16(p.ErrorCode)
 	e.int64(p.HighWatermark)
+	if e.version >= fetchTransactions {
+		e.transactions(p)
+	}
+	if e.version >= fetchPreferredReplica {
+		e.int32(p.PreferredReadReplica)
+	}
+	e.records(p.Records)
+	e.partitionTags(p)
+}
+
+func (e *fetchEncoder) transactions(p *FetchPartition) {
 	e.int64(p.LastStableOffset)
 	if e.version >= fetchLogStart {
 		e.int64(p.LogStartOffset)
@@ -158,11 +173,6 @@ func (e *fetchEncoder) partition(p *FetchPartition) {
 		e.int64(aborted.FirstOffset)
 		e.noTags()
 	}
-	if e.version >= fetchPreferredReplica {
-		e.int32(p.PreferredReadReplica)
-	}
-	e.records(p.Records)
-	e.partitionTags(p)
 }
 
 // records are never null: a partition without any has an empty set.

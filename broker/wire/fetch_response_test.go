@@ -136,7 +136,7 @@ func TestFetchResponsesAreEqualToThoseOfKmsg(t *testing.T) {
 }
 
 func FuzzEncodeFetch(f *testing.F) {
-	for version := int16(4); version <= 17; version++ {
+	for version := int16(0); version <= 17; version++ {
 		f.Add(uint64(version), version)
 	}
 	file, content := recordFile(f)

@@ -1,0 +1,265 @@
+package api
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"barnabas/broker/commitlog"
+	"barnabas/broker/partition"
+	"barnabas/broker/record"
+	"barnabas/broker/vfs"
+)
+
+// Records for readers of old. Fetch 0 and 1 carry messages of format v0, 2 and 3 those of v1, whatever the log holds; what
+// becomes of each entry is in record.Downgrade.
+//
+// The answer says how long its records are before they are converted, and they are converted while they are sent (KIP-283),
+// so that a connection holds one entry in both formats and not all that it asked for. As Kafka does, the length told is that
+// of the records in the log, or of the first entry converted if that is longer; what is missing in the end is filled with
+// the head of an entry that is too long to be whole, which every reader takes for the cut end of an answer.
+
+// The first versions of Fetch that carry batches, and messages of format v1.
+const (
+	batchesSince    = int16(4)
+	timestampsSince = int16(2)
+)
+
+// downgrades bounds how many entries are converted at once, for each takes memory for what it decompresses to.
+var downgrades = make(chan struct{}, runtime.NumCPU())
+
+// downgrade converts results, which are in line with the request's partitions.
+func (op *fetchCall) downgrade(results []partition.FetchResult) {
+	to := int8(0)
+	if op.version >= timestampsSince {
+		to = 1
+	}
+	for i := range results {
+		if r := &results[i]; r.Err == nil {
+			if err := op.downgradeOne(r, op.request.Partitions[i].FetchOffset, to); err != nil {
+				r.Records.Release()
+				*r = failedFetch(&op.request.Partitions[i], err)
+			}
+		}
+	}
+}
+
+func (op *fetchCall) downgradeOne(r *partition.FetchResult, from int64, to int8) error {
+	p := op.d.deps.Replicas.Partition(r.Topic, r.Partition)
+	if p == nil || p.Log() == nil {
+		return kerr.NotLeaderForPartition
+	}
+	log := p.Log()
+	if c := log.Config(); !c.DownConversion && c.Format.Magic() > to {
+		return kerr.UnsupportedVersion
+	}
+	for at := from; r.Records.Length > 0; {
+		source := newDowngraded(r.Records, record.Downgrade{To: to, From: from, Limits: log.Limits()})
+		err := source.begin()
+		if err != nil {
+			return err
+		}
+		if source.length > 0 {
+			r.Records = vfs.NewRange(source, 0, source.length, r.Records.Release)
+			return nil
+		}
+		// Nothing but what the old formats have no word for. Such readers cannot be told to go on, so this one goes on for
+		// them: else they would ask for the same offset for ever.
+		at = max(at, source.last) + 1
+		length := int(r.Records.Length)
+		r.Records.Release()
+		r.Records = vfs.FileRange{}
+		if !source.any || at >= r.HighWatermark {
+			return nil
+		}
+		next, err := log.Read(at, commitlog.ReadOptions{MaxBytes: length, MinOneBatch: true, UpTo: r.HighWatermark})
+		if err != nil {
+			return err
+		}
+		r.Records = next.Range
+	}
+	return nil
+}
+
+// emptyPause is how long an answer is held back that tells nothing although there was something to read: its reader is going
+// to ask for the same place at once.
+const emptyPause = 100 * time.Millisecond
+
+// pause is how long to wait before answering.
+func (op *fetchCall) pause(bytesRead int64, results []partition.FetchResult) time.Duration {
+	if bytesRead == 0 {
+		return 0
+	}
+	for i := range results {
+		if results[i].Err != nil || results[i].Records.Length > 0 {
+			return 0
+		}
+	}
+	return min(op.request.MaxWait, emptyPause)
+}
+
+func recordBytes(results []partition.FetchResult) (n int64) {
+	for i := range results {
+		n += results[i].Records.Length
+	}
+	return n
+}
+
+// downgraded is records of a log in an older format, a source that is read once from its beginning to its length.
+type downgraded struct {
+	from   vfs.FileRange // what was not read yet
+	to     record.Downgrade
+	window []byte // what was read; unread is its part that was not converted yet
+	unread []byte
+	ready  []byte // what was converted; given counts its bytes that were read
+	given  int
+
+	length  int64
+	at      int64
+	any     bool  // there was a whole entry
+	last    int64 // last offset of the last whole entry
+	filling bool
+}
+
+// downgradeWindow is how much of a log is read at once, unless an entry is larger.
+const downgradeWindow = 128 << 10
+
+func newDowngraded(from vfs.FileRange, to record.Downgrade) *downgraded {
+	return &downgraded{from: from, to: to, last: -1}
+}
+
+// begin converts the first entry that becomes something, and settles the length: 0 when there is none.
+func (d *downgraded) begin() error {
+	total := d.from.Length
+	if err := d.convert(); err != nil && err != io.EOF {
+		return err
+	}
+	if len(d.ready) > 0 {
+		d.length = max(total, int64(len(d.ready)))
+	}
+	return nil
+}
+
+// convert makes the next entries ready until something came of one; io.EOF when there is no whole entry left.
+func (d *downgraded) convert() error {
+	d.ready, d.given = d.ready[:0], 0
+	for len(d.ready) == 0 {
+		entry, err := d.next()
+		if err != nil {
+			return err
+		}
+		d.any, d.last = true, lastOffsetOf(entry)
+		downgrades <- struct{}{}
+		d.ready, err = d.to.Append(d.ready, entry)
+		<-downgrades
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func lastOffsetOf(entry []byte) int64 {
+	if magic, _ := record.PeekMagic(entry); magic == batchMagic {
+		return record.Batch(entry).LastOffset()
+	}
+	return record.Message(entry).Offset()
+}
+
+// smallestEntryOf is the size of the smallest entry of each format.
+func smallestEntryOf(magic int8) int64 {
+	if magic == batchMagic {
+		return record.HeaderSize
+	}
+	return record.MinMessageSize
+}
+
+// next returns the next whole entry, valid until the next call.
+func (d *downgraded) next() ([]byte, error) {
+	if err := d.fill(upToMagic); err != nil {
+		return nil, err
+	}
+	size, _ := record.PeekSize(d.unread)
+	if magic, _ := record.PeekMagic(d.unread); size < smallestEntryOf(magic) {
+		return nil, fmt.Errorf("%w: an entry of %d bytes in %s", kerr.CorruptMessage, size, d.from.File.Name())
+	}
+	if size > int64(len(d.unread))+d.from.Length {
+		return nil, io.EOF
+	}
+	if err := d.fill(int(size)); err != nil {
+		return nil, err
+	}
+	entry := d.unread[:size:size]
+	d.unread = d.unread[size:]
+	return entry, nil
+}
+
+// fill reads on until n bytes are unread.
+func (d *downgraded) fill(n int) error {
+	more := min(d.from.Length, int64(max(n, downgradeWindow)-len(d.unread)))
+	if len(d.unread) >= n {
+		return nil
+	}
+	if int64(len(d.unread))+more < int64(n) {
+		return io.EOF
+	}
+	if cap(d.window) < len(d.unread)+int(more) {
+		d.window = append(make([]byte, 0, len(d.unread)+int(more)), d.unread...)
+	} else {
+		d.window = append(d.window[:0], d.unread...)
+	}
+	have := len(d.window)
+	d.window = d.window[:have+int(more)]
+	if err := d.from.ReadInto(d.window[have:]); err != nil {
+		return err
+	}
+	d.from.Offset += more
+	d.from.Length -= more
+	d.unread = d.window
+	return nil
+}
+
+// Name implements vfs.Source.
+func (d *downgraded) Name() string { return d.from.File.Name() }
+
+// ReadAt implements vfs.Source. What cannot be converted ends the records, as too small an answer would have: the reader
+// gets what was before it, asks from there, and is told.
+func (d *downgraded) ReadAt(p []byte, off int64) (int, error) {
+	if off != d.at {
+		return 0, fmt.Errorf("converted records of %s are read at %d, are at %d", d.Name(), off, d.at)
+	}
+	n := 0
+	for n < len(p) {
+		if d.given == len(d.ready) {
+			if d.filling {
+				clear(p[n:])
+				n = len(p)
+				break
+			}
+			if err := d.convert(); err != nil {
+				if told := (*kerr.Error)(nil); err != io.EOF && !errors.As(err, &told) {
+					return n, err // the disk's, and the connection's end
+				}
+				d.fillUp(d.length - d.at - int64(n))
+			}
+		}
+		k := copy(p[n:], d.ready[d.given:])
+		d.given += k
+		n += k
+	}
+	d.at += int64(n)
+	return n, nil
+}
+
+// fillUp makes the head of an entry ready that is longer than what is left of the answer.
+func (d *downgraded) fillUp(left int64) {
+	d.filling = true
+	d.ready = binary.BigEndian.AppendUint64(d.ready[:0], 1<<64-1)
+	d.ready = binary.BigEndian.AppendUint32(d.ready, uint32(max(left+1, record.HeaderSize)))
+	d.given = 0
+}
