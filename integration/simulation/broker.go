@@ -29,12 +29,13 @@ type broker struct {
 	// lastTaken is, by node, the place of the last request taken of it.
 	lastTaken map[int32]int
 
-	logs     *commitlog.Driven
-	replicas partition.Driven
-	follows  map[int32]*following // by leader
-	isr      *isrChanges
-	flushing bool
-	failed   bool // a directory failed; the process ends
+	logs         *commitlog.Driven
+	replicas     partition.Driven
+	follows      map[int32]*following // by leader
+	coordinators *coordinators
+	isr          *isrChanges
+	flushing     bool
+	failed       bool // a directory failed; the process ends
 }
 
 const (
@@ -47,6 +48,7 @@ const (
 func newBroker(n *node) *broker {
 	b := &broker{n: n, controllerID: -1, lastTaken: map[int32]int{}, metadata: map[controller.TopicPartition]kmsg.UpdateMetadataRequestTopicPartition{},
 		names: map[commitlog.TopicID]string{}, follows: map[int32]*following{}}
+	b.coordinators = &coordinators{b: b, shards: map[controller.TopicPartition]*shard{}}
 	b.isr = &isrChanges{b: b, waiting: map[commitlog.TopicPartition]isrItem{}}
 	s := n.s
 	config := s.logConfig
@@ -310,6 +312,7 @@ func (b *broker) roles(roles []partition.Role) {
 		if log := b.logs.Get(r.TP); r.Leader && log != nil {
 			b.n.s.takesLead(b.n, r.TP, log, r.LeaderEpoch)
 		}
+		b.coordinators.roles(r)
 	}
 }
 
@@ -324,6 +327,7 @@ func (n *node) tick() {
 	if b.epoch != 0 {
 		b.replicas.ReviewISRs()
 	}
+	b.coordinators.tick()
 	b.afterwards()
 }
 

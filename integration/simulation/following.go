@@ -96,7 +96,7 @@ func (f *following) next() {
 	}
 	f.out = true
 	life := f.n.life
-	f.n.call(f.n.s.nodes[f.leader-1], fetchTimeout, func(target *node, answer func(kmsg.Response)) {
+	call(f.n, f.n.s.nodes[f.leader-1], fetchTimeout, func(target *node, answer func(kmsg.Response)) {
 		if fetch, ok := req.(*kmsg.FetchRequest); ok && fetch.Version < 15 && f.n.life != life {
 			return // the connection died with its process; only from version 15 on does a fetch itself say who sent it
 		}

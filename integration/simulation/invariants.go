@@ -204,7 +204,7 @@ func (s *Sim) converged() error {
 			}
 		}
 	}
-	return nil
+	return s.clientsConverged()
 }
 
 func (s *Sim) partitionConverged(tp controller.TopicPartition, a zkstate.TopicAssignment) error {
@@ -262,8 +262,11 @@ func (s *Sim) logsConverged(tp controller.TopicPartition, a zkstate.TopicAssignm
 		if end < 0 {
 			end, hw = log.EndOffset(), log.HighWatermark()
 		}
+		if log.LastStableOffset() != log.HighWatermark() {
+			return fmt.Errorf("%s has a transaction that does not end, at broker %d: %s, last stable %d", tp, id, ends{log}, log.LastStableOffset())
+		}
 		if log.EndOffset() != end || log.HighWatermark() != hw || hw != end {
-			return fmt.Errorf("%s ends at %d with high watermark %d, and at broker %d: %s", tp, end, hw, id, ends(log))
+			return fmt.Errorf("%s ends at %d with high watermark %d, and at broker %d: %s", tp, end, hw, id, ends{log})
 		}
 	}
 	return nil

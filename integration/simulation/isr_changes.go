@@ -89,7 +89,7 @@ func (c *isrChanges) send() {
 		}
 		n.later(50*time.Millisecond, func() { c.busy = false; c.send() })
 	}
-	n.call(n.s.nodes[c.b.controllerID-1], controlTimeout, func(target *node, answer func(kmsg.Response)) {
+	call(n, n.s.nodes[c.b.controllerID-1], controlTimeout, func(target *node, answer func(kmsg.Response)) {
 		target.ask(overTheWire(req), answer)
 	}, func(resp kmsg.Response) {
 		if c.attempt != mine {
@@ -223,17 +223,20 @@ func (n *node) notifyISR(note []byte) {
 }
 
 // call asks another node something over the network. answered is called once while this incarnation lives: with the
-// answer, or with nil when the time is over.
-func (n *node) call(target *node, timeout time.Duration, do func(*node, func(kmsg.Response)), answered func(kmsg.Response)) {
+// answer, or with none when the time is over.
+func call[R any](n, target *node, timeout time.Duration, do func(*node, func(R)), answered func(R)) {
 	life, over := n.life, false
-	finish := func(resp kmsg.Response) {
+	finish := func(r R) {
 		if !over && n.life == life {
 			over = true
-			answered(resp)
+			answered(r)
 		}
 	}
 	n.s.net(n, target, func() {
-		do(target, func(resp kmsg.Response) { n.s.net(target, n, func() { finish(resp) }) })
+		do(target, func(r R) { n.s.net(target, n, func() { finish(r) }) })
 	})
-	n.later(timeout, func() { finish(nil) })
+	n.later(timeout, func() {
+		var none R
+		finish(none)
+	})
 }

@@ -73,15 +73,18 @@ func (s *Sim) commits(in incarnation, offset int64, value, how string) {
 			continue
 		}
 		log := n.broker.logOf(in.tp, a.ID)
-		s.check(log != nil && log.EndOffset() > offset, "I6: %s offset %d is committed (%s) and in-sync replica %d does not have it: %s", in.tp, offset, how, id, ends(log))
+		s.check(log != nil && log.EndOffset() > offset, "I6: %s offset %d is committed (%s) and in-sync replica %d does not have it: %s", in.tp, offset, how, id, ends{log})
 	}
 }
 
-func ends(log *commitlog.Log) string {
-	if log == nil {
+// ends tells where a log begins and ends, if somebody wants to read it.
+type ends struct{ *commitlog.Log }
+
+func (e ends) String() string {
+	if e.Log == nil {
 		return "it has no log"
 	}
-	return fmt.Sprintf("its log is %d to %d, high watermark %d", log.StartOffset(), log.EndOffset(), log.HighWatermark())
+	return fmt.Sprintf("its log is %d to %d, high watermark %d", e.StartOffset(), e.EndOffset(), e.HighWatermark())
 }
 
 // entry is one record of a replica.
@@ -89,6 +92,8 @@ type entry struct {
 	offset int64
 	epoch  int32
 	value  string
+	// control tells that it is a marker and no record of a client.
+	control bool
 }
 
 // read gives all records of a log.
@@ -128,7 +133,7 @@ func unpack(out []entry, buf []byte, from int64) ([]entry, int64, error) {
 				return out, from, err
 			}
 			if r.Offset >= from {
-				out = append(out, entry{r.Offset, b.PartitionLeaderEpoch(), string(r.Value)})
+				out = append(out, entry{r.Offset, b.PartitionLeaderEpoch(), string(r.Value), b.IsControl()})
 			}
 		}
 		from, buf = max(from, b.LastOffset()+1), rest
@@ -202,7 +207,7 @@ func (s *Sim) marks() {
 		for _, p := range n.broker.replicas.All() {
 			if log := p.Log(); log != nil {
 				s.check(log.StartOffset() <= log.HighWatermark() && log.HighWatermark() <= log.EndOffset() && log.LastStableOffset() <= log.HighWatermark(),
-					"I2: node %d, %s: %s, last stable %d", n.id, p.TP(), ends(log), log.LastStableOffset())
+					"I2: node %d, %s: %s, last stable %d", n.id, p.TP(), ends{log}, log.LastStableOffset())
 			}
 		}
 	}
@@ -218,6 +223,7 @@ func (s *Sim) planInspection() {
 
 // inspect compares the replicas of every partition with each other and with what was promised (I1, I4, I10, I12).
 func (s *Sim) inspect() {
+	s.deeds.read()
 	for _, name := range s.topicNames() {
 		a, _, ok := s.topicNode(name)
 		if !ok {
@@ -235,6 +241,7 @@ func (s *Sim) inspectPartition(in incarnation) {
 		return
 	}
 	state := s.facts.states[zkstate.PartitionStatePath(in.tp.Topic, in.tp.Partition)]
+	internal := in.tp.Topic == offsetsTopic || in.tp.Topic == transactionTopic
 	var first []entry
 	var whose int32
 	for _, n := range s.nodes {
@@ -254,7 +261,7 @@ func (s *Sim) inspectPartition(in incarnation) {
 			entries, _ = read(log)
 		}
 		for _, e := range entries {
-			s.check(s.history(in).sent[e.value], "I18: node %d has %q at offset %d of %s, and nobody sent it to this topic", n.id, e.value, e.offset, in.tp)
+			s.check(internal || e.control || s.history(in).sent[e.value], "I18: node %d has %q at offset %d of %s, and nobody sent it to this topic", n.id, e.value, e.offset, in.tp)
 		}
 		s.epochsOf(n, in, log, entries)
 		if first != nil {

@@ -40,15 +40,21 @@ type Sim struct {
 	only       scenario
 	producers  []*producer
 	consumers  []*consumer
-	drop       map[int]bool // faults and works that do not happen, by number: how a run is made smaller
-	acts       int          // faults and works so far
-	happened   []int
+	clubs      []*club
+	deeds      *deeds
+	// assignments are the topics as they were decoded last.
+	assignments map[string]decoded
+	ids         int
+	drop        map[int]bool // faults and works that do not happen, by number: how a run is made smaller
+	acts        int          // faults and works so far
+	happened    []int
 }
 
 // Tally counts what a run did, so that a lane that did nothing cannot pass for one that found nothing.
 type Tally struct {
 	Steps, Transactions, Elections, Crashes, Pauses, Cuts, Expiries, Lost, Repeated int
 	TopicsCreated, TopicsDeleted, Reassignments, ISRChanges                         int
+	Joins, Commits, CommittedTxns, AbortedTxns, Markers, Loads                      int
 	Damaged, PowerCuts, DiskErrors, ClockJumps, Leads, Committed, Acked, Read       int
 }
 
@@ -70,11 +76,16 @@ type scenario struct {
 	kinds   []func(*Sim, *node)
 	works   []func(*Sim)
 	prepare func(*Sim)
+	clubs   *clubs
 }
 
+// clubs says which groups there are; nil: it is drawn.
+type clubs struct{ plain, transforms bool }
+
 func runScenario(seed uint64, trace *strings.Builder, plant string, drop map[int]bool, only scenario) (*Sim, error) {
-	s := &Sim{w: newWorld(seed), cut: map[[2]int32]bool{}, facts: newFacts(), ledger: map[incarnation]*history{}, drop: drop, only: only}
+	s := &Sim{w: newWorld(seed), cut: map[[2]int32]bool{}, facts: newFacts(), ledger: map[incarnation]*history{}, assignments: map[string]decoded{}, drop: drop, only: only}
 	s.plants = plants{s, plant}
+	s.deeds = newDeeds(s)
 	s.w.trace = trace
 	s.zk = newEnsemble(s.w)
 	s.zk.committed = s.committed
@@ -87,6 +98,7 @@ func runScenario(seed uint64, trace *strings.Builder, plant string, drop map[int
 	for id := range int32(3 + s.w.rand.IntN(3)) {
 		s.nodes = append(s.nodes, &node{s: s, id: id + 1, core: controller.NewCore(controller.CoreConfig{}), broker: &broker{}, disk: vfs.NewCrashFS()})
 	}
+	s.formClubs()
 	for _, n := range s.nodes {
 		n.start()
 	}
@@ -106,6 +118,7 @@ func runScenario(seed uint64, trace *strings.Builder, plant string, drop map[int
 	s.planWork()
 	s.planInspection()
 	s.startClients()
+	s.planTrouble()
 	s.operate()
 	if err := s.w.runUntil(stormLasts, look); err != nil {
 		return s, s.failed(seed, err)

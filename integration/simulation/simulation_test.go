@@ -133,6 +133,12 @@ func (t *Tally) add(o Tally) {
 	t.TopicsDeleted += o.TopicsDeleted
 	t.Reassignments += o.Reassignments
 	t.ISRChanges += o.ISRChanges
+	t.Joins += o.Joins
+	t.Commits += o.Commits
+	t.CommittedTxns += o.CommittedTxns
+	t.AbortedTxns += o.AbortedTxns
+	t.Markers += o.Markers
+	t.Loads += o.Loads
 	t.Damaged += o.Damaged
 	t.PowerCuts += o.PowerCuts
 	t.DiskErrors += o.DiskErrors

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -32,13 +33,26 @@ func (s *Sim) topicNames() []string {
 	return sortedNames(s.zk.leader.nodes[zkstate.TopicsPath].children)
 }
 
+// topicNode is what stands in ZooKeeper of a topic. The maps of the assignment are not to be changed: it is decoded once
+// for each version of the node.
 func (s *Sim) topicNode(name string) (zkstate.TopicAssignment, *znode, bool) {
 	n := s.zk.leader.nodes[zkstate.TopicPath(name)]
 	if n == nil {
 		return zkstate.TopicAssignment{}, nil, false
 	}
-	a, err := zkstate.DecodeTopicAssignment(n.data)
-	return a, n, err == nil && len(a.Partitions) > 0
+	known, found := s.assignments[name]
+	if !found || known.zxid != n.mzxid {
+		known.zxid = n.mzxid
+		known.assignment, known.err = zkstate.DecodeTopicAssignment(n.data)
+		s.assignments[name] = known
+	}
+	return known.assignment, n, known.err == nil && len(known.assignment.Partitions) > 0
+}
+
+type decoded struct {
+	zxid       int64
+	assignment zkstate.TopicAssignment
+	err        error
 }
 
 // someReplicas draws a replica list.
@@ -50,6 +64,15 @@ func (s *Sim) someReplicas() []int32 {
 	return ids
 }
 
+// replicasFor draws a replica list for a topic: at least two where nothing may be lost.
+func (s *Sim) replicasFor(topic string) []int32 {
+	r := s.someReplicas()
+	for durable(topic) && len(r) < 2 {
+		r = s.someReplicas()
+	}
+	return r
+}
+
 // createTopic does what CreateTopics does: it refuses a name in use or in deletion, and writes the node.
 func createTopic(s *Sim) {
 	name := fmt.Sprintf("t%d", s.w.rand.IntN(4))
@@ -57,21 +80,25 @@ func createTopic(s *Sim) {
 		// Without topic ids (KIP-516) nobody can tell a replica that a lost StopReplica left behind from one of a new topic
 		// of the same name, so names are not used twice.
 		name = fmt.Sprintf("t%d", 10+s.Done.TopicsCreated)
-		if len(s.topicNames()) > 5 {
+		if len(s.plainTopics()) > 5 {
 			return
 		}
 	}
 	if s.zk.leader.nodes[zkstate.DeleteTopicPath(name)] != nil || s.zk.leader.nodes[zkstate.TopicPath(name)] != nil {
 		return
 	}
+	s.writeTopic(name, 1+s.w.rand.IntN(3))
+	s.Done.TopicsCreated++
+}
+
+func (s *Sim) writeTopic(name string, partitions int) {
 	node := zkstate.TopicAssignment{Version: 3, Partitions: map[int32]zkstate.ReplicaAssignment{}}
 	if s.w.chance(0.5) && s.ibp.AtLeast(2, 8, 0) {
 		_, _ = dice{s.w.rand}.Read(node.ID[:])
 	}
-	for p := range int32(1 + s.w.rand.IntN(3)) {
-		node.Partitions[p] = zkstate.ReplicaAssignment{Replicas: s.someReplicas()}
+	for p := range int32(partitions) {
+		node.Partitions[p] = zkstate.ReplicaAssignment{Replicas: s.replicasFor(name)}
 	}
-	s.Done.TopicsCreated++
 	s.w.tell("topic %s is created: %v", name, node.Partitions)
 	s.facts.topicMade(name)
 	_, _ = s.zk.commit(admin, []zkstate.Op{zkstate.Create(zkstate.EntityPath(zkstate.TopicEntity, name), zkstate.EntityConfig{}.Encode())})
@@ -79,7 +106,7 @@ func createTopic(s *Sim) {
 }
 
 func deleteTopic(s *Sim) {
-	names := s.topicNames()
+	names := s.plainTopics()
 	if len(names) == 0 {
 		return
 	}
@@ -91,7 +118,7 @@ func deleteTopic(s *Sim) {
 }
 
 func addPartitions(s *Sim) {
-	names := s.topicNames()
+	names := s.plainTopics()
 	if len(names) == 0 {
 		return
 	}
@@ -100,13 +127,27 @@ func addPartitions(s *Sim) {
 	if !ok || len(a.Partitions) > 4 {
 		return
 	}
+	a.Partitions = maps.Clone(a.Partitions)
 	a.Partitions[int32(len(a.Partitions))] = zkstate.ReplicaAssignment{Replicas: s.someReplicas()}
 	s.w.tell("topic %s gets a partition", name)
 	_, _ = s.zk.commit(admin, []zkstate.Op{zkstate.Set(zkstate.TopicPath(name), a.Encode(), n.version)})
 }
 
+// somePartition is a partition of any topic.
 func (s *Sim) somePartition() (controller.TopicPartition, bool) {
-	names := s.topicNames()
+	return s.partitionAmong(s.topicNames())
+}
+
+// somePlainPartition is one of a topic that is neither the coordinators' nor their clients'.
+func (s *Sim) somePlainPartition() (controller.TopicPartition, bool) {
+	return s.partitionAmong(s.plainTopics())
+}
+
+func (s *Sim) plainTopics() []string {
+	return slices.DeleteFunc(s.topicNames(), durable)
+}
+
+func (s *Sim) partitionAmong(names []string) (controller.TopicPartition, bool) {
 	if len(names) == 0 {
 		return controller.TopicPartition{}, false
 	}
@@ -139,7 +180,7 @@ func (s *Sim) alterReassignment(tp controller.TopicPartition, target []int32) {
 
 func reassignByAPI(s *Sim) {
 	if tp, ok := s.somePartition(); ok {
-		s.alterReassignment(tp, s.someReplicas())
+		s.alterReassignment(tp, s.replicasFor(tp.Topic))
 	}
 }
 
@@ -151,7 +192,7 @@ func thereAndBack(s *Sim) {
 	}
 	a, _, _ := s.topicNode(tp.Topic)
 	replicas := a.Partitions[tp.Partition].Replicas
-	if len(replicas) < 2 {
+	if len(replicas) < 2 || durable(tp.Topic) && len(replicas) < 3 {
 		return
 	}
 	s.alterReassignment(tp, replicas[:len(replicas)-1])
@@ -169,7 +210,7 @@ func reassignByNode(s *Sim) {
 	if !ok {
 		return
 	}
-	data := zkstate.EncodeReassignments([]zkstate.Reassignment{{TopicPartition: zkstate.TopicPartition(tp), Replicas: s.someReplicas()}})
+	data := zkstate.EncodeReassignments([]zkstate.Reassignment{{TopicPartition: zkstate.TopicPartition(tp), Replicas: s.replicasFor(tp.Topic)}})
 	if _, err := s.zk.commit(admin, []zkstate.Op{zkstate.Create(zkstate.ReassignPartitionsPath, data)}); err == nil {
 		s.w.tell("reassignment by node: %s", data)
 	}
