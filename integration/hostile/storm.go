@@ -19,7 +19,7 @@ type Target struct {
 	PID  int    // of the broker, for its memory and descriptors; 0: they are not looked at
 
 	Duration     time.Duration // of the storm; 0: 10 s
-	MemoryGrowth int64         // bytes of resident memory that it may add; 0: 64 MiB
+	MemoryGrowth int64         // bytes of resident memory that it may add; 0: 128 MiB
 	Patience     time.Duration // that the healthy client has with one record, there and back; 0: 5 s
 	Seed         uint64        // of everything random
 }
@@ -113,7 +113,7 @@ func withDefaults(target Target) Target {
 		target.Duration = 10 * time.Second
 	}
 	if target.MemoryGrowth == 0 {
-		target.MemoryGrowth = 64 << 20
+		target.MemoryGrowth = 128 << 20
 	}
 	if target.Patience == 0 {
 		target.Patience = 5 * time.Second

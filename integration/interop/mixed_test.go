@@ -53,7 +53,7 @@ func startMix(t *testing.T, ibp string, programs []cluster.Program, versions []s
 	}
 	zk := zktest.Real(t)
 	c := cluster.StartMixed(t, zk.Addr(), programs, map[string]string{"inter.broker.protocol.version": ibp, "min.insync.replicas": "2", "replica.lag.time.max.ms": "3000",
-		"zookeeper.session.timeout.ms": "3000", "controlled.shutdown.retry.backoff.ms": "500", "auto.leader.rebalance.enable": "false", "file.delete.delay.ms": "500"})
+		"zookeeper.session.timeout.ms": "5000", "controlled.shutdown.retry.backoff.ms": "500", "auto.leader.rebalance.enable": "false", "file.delete.delay.ms": "500"})
 	client, err := kgo.NewClient(kgo.SeedBrokers(c.Seeds()...), kgo.MetadataMinAge(20*time.Millisecond), kgo.UnknownTopicRetries(-1), kgo.RecordPartitioner(kgo.ManualPartitioner()),
 		kgo.RecordDeliveryTimeout(time.Minute))
 	require.NoError(t, err)
