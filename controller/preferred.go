@@ -95,7 +95,7 @@ func (c *Core) electLeaders(id uint64, req *kmsg.ElectLeadersRequest) error {
 		if c.electionNeeded(tp, s) {
 			electing = append(electing, tp)
 		} else {
-			faults[tp] = faultOf(kerr.ElectionNotNeeded)
+			faults[tp] = &fault{kerr.ElectionNotNeeded.Code, kerr.ElectionNotNeeded.Description + "."} // as Kafka words it
 		}
 	}
 	outcomes, err := c.bringOnline(electing, s)

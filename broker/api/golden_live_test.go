@@ -19,9 +19,6 @@ import (
 var liveDifferences = map[string]string{
 	"19_create_topics/empty replicas": "Kafka would make a topic of partitions without replicas; here it is INVALID_REPLICA_ASSIGNMENT",
 
-	"43_elect_leaders/not needed":          "the message lacks Kafka's full stop",
-	"43_elect_leaders/unclean, not needed": "the message lacks Kafka's full stop",
-
 	"45_alter_partition_reassignments/unknown broker":   "Kafka's message names collections of Scala",
 	"45_alter_partition_reassignments/a replica twice":  "Kafka's message names collections of Scala",
 	"45_alter_partition_reassignments/negative replica": "Kafka's message names collections of Scala",
