@@ -3,7 +3,6 @@ package interop
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
 	"testing"
 	"time"
@@ -15,7 +14,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"barnabas/integration/cluster"
-	"barnabas/integration/lane"
 	"barnabas/zkstate/zktest"
 )
 
@@ -55,9 +53,9 @@ func fill(t *testing.T, c *cluster.Cluster, n int) {
 	require.NoError(t, client.Flush(t.Context()))
 }
 
-// committed reads the output as a read_committed consumer does, until n records are there or nothing more comes.
-func committed(t *testing.T, c *cluster.Cluster, n int) (values []string) {
-	client := franz(t, c, kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{"output": {0: kgo.NewOffset().AtStart()}}), kgo.FetchIsolationLevel(kgo.ReadCommitted()))
+// committed reads a topic of one partition as a read_committed consumer does, until n records are there or nothing more comes.
+func committed(t *testing.T, c *cluster.Cluster, topic string, n int) (values []string) {
+	client := franz(t, c, kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: {0: kgo.NewOffset().AtStart()}}), kgo.FetchIsolationLevel(kgo.ReadCommitted()))
 	for quiet := 0; quiet < 3; {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		fetches := client.PollFetches(ctx)
@@ -83,13 +81,13 @@ func requireEachOnceInOrder(t *testing.T, values []string, n int) {
 	require.Len(t, values, n)
 }
 
-// killInTurn kills every broker once, and starts it again, each time when step has come further.
-func killInTurn(t *testing.T, c *cluster.Cluster, done <-chan struct{}) {
+// killInTurn kills one broker after the other, and starts it again, until done. It returns how many that were.
+func killInTurn(t *testing.T, c *cluster.Cluster, done <-chan struct{}) (kills int) {
 	for i := 0; ; i++ {
 		b := c.Brokers[i%len(c.Brokers)]
 		select {
 		case <-done:
-			return
+			return i
 		case <-time.After(1500 * time.Millisecond):
 		}
 		b.Kill(t)
@@ -119,7 +117,7 @@ func TestFranzGoTransactionsAreAllOrNothing(t *testing.T) {
 			next += 5
 		}
 	}
-	requireEachOnceInOrder(t, committed(t, c, next), next)
+	requireEachOnceInOrder(t, committed(t, c, "output", next), next)
 }
 
 func TestSaramaTransactionsAreAllOrNothing(t *testing.T) {
@@ -150,7 +148,7 @@ func TestSaramaTransactionsAreAllOrNothing(t *testing.T) {
 		require.NoError(t, producer.CommitTxn())
 		next += 5
 	}
-	requireEachOnceInOrder(t, committed(t, c, next), next)
+	requireEachOnceInOrder(t, committed(t, c, "output", next), next)
 }
 
 func TestAGroupSessionCopiesEachRecordOnceWhileBrokersAreKilled(t *testing.T) {
@@ -165,7 +163,7 @@ func TestAGroupSessionCopiesEachRecordOnceWhileBrokersAreKilled(t *testing.T) {
 	copyBySession(t, c, n)
 	close(done)
 	<-nemesis
-	requireEachOnceInOrder(t, committed(t, c, n), n)
+	requireEachOnceInOrder(t, committed(t, c, "output", n), n)
 }
 
 // copyBySession copies the input in transactions of at most 100 records; a session that cannot go on is replaced, as an application would be.
@@ -220,24 +218,4 @@ func copySome(ctx context.Context, session *kgo.GroupTransactSession, n int) (la
 		}
 	}
 	return last, ctx.Err()
-}
-
-func TestTheJavaCopierCopiesEachMessageOnceWhileBrokersAreKilled(t *testing.T) {
-	lane.Java(t)
-	lane.KafkaJars(t, "3.9.1")
-	const n = 3000
-	c := exactlyOnce(t)
-	fill(t, c, n)
-	done, nemesis := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(nemesis)
-		killInTurn(t, c, done)
-	}()
-	out := javaTool(t, "3.9.1", "", "org.apache.kafka.tools.TransactionalMessageCopier", "--broker-list", c.Bootstrap(), "--input-topic", "input", "--input-partition", "0",
-		"--output-topic", "output", "--max-messages", fmt.Sprint(n), "--consumer-group", "java-copier", "--transaction-size", "50", "--transaction-timeout", "20000",
-		"--transactional-id", "java-copier", "--enable-random-aborts", "--use-group-metadata")
-	t.Log(out.Name())
-	close(done)
-	<-nemesis
-	requireEachOnceInOrder(t, committed(t, c, n), n)
 }
