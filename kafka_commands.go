@@ -33,6 +33,7 @@ func kafkaCommands() []*cli.Command {
 		{"kafka-cluster", "print the id of the cluster", tools.Cluster},
 		{"kafka-producer-perf-test", "measure how fast records are taken in", tools.ProducerPerf},
 		{"kafka-verifiable-producer", "send numbers and tell what became of each", tools.VerifiableProducer},
+		{"kafka-verifiable-consumer", "consume and tell what happens", tools.VerifiableConsumer},
 		{"kafka-consumer-groups", "show, reset and delete consumer groups and their offsets", tools.ConsumerGroups},
 		{"kafka-transactions", "show transactions and producers, find and abort transactions that hang", tools.Transactions},
 		{"kafka-get-offsets", "print offsets of partitions", tools.GetOffsets},

@@ -7,12 +7,9 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
-	"os/signal"
 	"regexp"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -177,7 +174,7 @@ func consoleConsume(f face, set *options.Set) (int, error) {
 		return 0, err
 	}
 	defer client.Close()
-	interrupted, restore := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	interrupted, restore := untilStopped()
 	defer restore()
 
 	printed := int64(0)
@@ -196,7 +193,7 @@ func consoleConsume(f face, set *options.Set) (int, error) {
 			}
 		}
 		if interrupted.Err() != nil {
-			return 130, nil
+			return stopCode(interrupted), nil
 		}
 		if fetches.NumRecords() == 0 {
 			if timeout >= 0 {

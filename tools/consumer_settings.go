@@ -29,6 +29,9 @@ func consumerOptions(settings map[string]string) ([]kgo.Opt, error) {
 		kgo.FetchMaxPartitionBytes(perPartition),
 		kgo.Rack(settings["client.rack"]),
 	}
+	if settings["auto.offset.reset"] == "none" && settings["group.id"] != "" {
+		opts = append(opts, kgo.ConsumeStartOffset(kgo.NewOffset().AtCommitted()))
+	}
 	if choice(s, "allow.auto.create.topics", "true", truths) {
 		opts = append(opts, kgo.AllowAutoTopicCreation())
 	}
@@ -39,6 +42,13 @@ func consumerOptions(settings map[string]string) ([]kgo.Opt, error) {
 		opts = append(opts, groupOptions(s)...)
 	}
 	return opts, s.fault
+}
+
+// recordsPerPoll is how many records a Java consumer hands out at a time.
+func recordsPerPoll(settings map[string]string) (int, error) {
+	const most = 1 << 20
+	s := &clientSettings{of: settings}
+	return int(min(max(s.number("max.poll.records", 500), 1), most)), s.fault
 }
 
 func groupOptions(s *clientSettings) []kgo.Opt {

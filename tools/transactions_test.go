@@ -55,5 +55,5 @@ func TestCellsOfTransactionsEndInTabs(t *testing.T) {
 func TestARefusedAbortSaysWhy(t *testing.T) {
 	a := abortAsked{plan.Partition{Topic: "t", ID: 1}, 7, 2, 3}
 	assert.EqualError(t, abortRefused(a, kerr.InvalidProducerEpoch), "WriteTxnMarkers request with AbortTransactionSpec(topicPartition=t-1, producerId=7, producerEpoch=2, coordinatorEpoch=3) failed due an invalid producer epoch")
-	assert.ErrorContains(t, abortRefused(a, kerr.NotLeaderForPartition), " failed due to unexpected error: For requests intended only for the leader, ")
+	assert.ErrorContains(t, abortRefused(a, kerr.NotLeaderForPartition), " failed due to unexpected error: This server is not the leader ")
 }
