@@ -47,19 +47,20 @@ type Broker struct {
 	log       *logrus.Entry
 	advertise []zkstate.Endpoint
 
-	server       *netserver.Server
-	logs         *commitlog.Manager
-	fetchers     *fetcher.Manager
-	replicas     *partition.Manager
-	groups       *group.Coordinator
-	producerIDs  *producerIDs
-	transactions *txn.Coordinator
-	cluster      *metadata.Cache
-	peers        *peers
-	isr          isrChanger
-	live         *liveConfig
-	features     *features
-	dispatcher   *api.Dispatcher
+	server        *netserver.Server
+	logs          *commitlog.Manager
+	fetchers      *fetcher.Manager
+	replicas      *partition.Manager
+	groups        *group.Coordinator
+	producerIDs   *producerIDs
+	transactions  *txn.Coordinator
+	cluster       *metadata.Cache
+	peers         *peers
+	isr           isrChanger
+	live          *liveConfig
+	features      *features
+	registrations *registrations
+	dispatcher    *api.Dispatcher
 
 	followerThrottle partition.Throttle
 	door             *door
@@ -86,7 +87,7 @@ func Open(ctx context.Context, v *config.Values, zk *zkstate.Client, log *logrus
 	if err != nil {
 		return nil, err
 	}
-	b := &Broker{identity: id, values: v, zk: zk, log: log.WithField("broker", id.brokerID), cluster: metadata.NewCache(), features: newFeatures(zk)}
+	b := &Broker{identity: id, values: v, zk: zk, log: log.WithField("broker", id.brokerID), cluster: metadata.NewCache(), features: newFeatures(zk), registrations: newRegistrations(zk)}
 	b.door, b.homeless = newDoor(), newSignal()
 	b.epoch.Store(noBrokerEpoch)
 	if err := b.openLogs(ctx); err != nil {
@@ -374,7 +375,7 @@ func (b *Broker) Serve(controller Controller) {
 		FeaturesEpoch:          b.features.version.Load,
 		Log:                    b.log.WithField("part", "api"),
 	}, api.Dependencies{
-		Replicas: b.replicas, Metadata: b.cluster, Admin: adm, Controller: controller, ProducerIDs: b.producerIDs, BrokerEpoch: b,
+		Replicas: b.replicas, Metadata: b.cluster, Admin: adm, Controller: controller, ProducerIDs: b.producerIDs, BrokerEpoch: b, Registrations: b.registrations,
 		Groups: b.groups, Transactions: b.transactions, LegacyOffsets: legacyOffsets{b.zk},
 	})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -391,6 +392,12 @@ func (b *Broker) Serve(controller Controller) {
 	b.following.Go(func() {
 		defer features.Close()
 		b.features.follow(ctx, features.C())
+	})
+	b.registrations.changed = b.dispatcher.RegistrationsChanged
+	registered := b.zk.Subscribe()
+	b.following.Go(func() {
+		defer registered.Close()
+		b.registrations.follow(ctx, registered.C())
 	})
 	b.door.Handler = b.dispatcher
 	b.server.Serve(b.door)

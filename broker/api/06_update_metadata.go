@@ -46,7 +46,7 @@ func (d *Dispatcher) applyMetadata(req *kmsg.UpdateMetadataRequest) error {
 	}
 	d.forgetOffsets(deleted)
 	d.ordered.caughtUp(req)
-	d.deps.Replicas.SetAliveBrokers(d.aliveBrokers(d.deps.Metadata.Load()))
+	d.RegistrationsChanged()
 	d.waits.changed()
 	return nil
 }
@@ -63,12 +63,20 @@ func (d *Dispatcher) forgetOffsets(deleted []metadata.TopicPartition) {
 	d.deps.Groups.TopicsDeleted(partitions)
 }
 
+// RegistrationsChanged tells the replicas of the brokers that are alive, as far
+// as this broker has heard, and under which registrations.
+func (d *Dispatcher) RegistrationsChanged() {
+	d.alive.Lock()
+	defer d.alive.Unlock()
+	d.deps.Replicas.SetAliveBrokers(d.aliveBrokers(d.deps.Metadata.Load()))
+}
+
 // aliveBrokers is what replicas need to know of the other brokers: where to
-// fetch from, and who is near a consumer.
+// fetch from, who is near a consumer, and who has restarted.
 func (d *Dispatcher) aliveBrokers(s *metadata.Snapshot) map[int32]partition.BrokerInfo {
 	alive := make(map[int32]partition.BrokerInfo, len(s.Brokers))
 	for id, b := range s.Brokers {
-		info := partition.BrokerInfo{Epoch: partition.None, Rack: stringOrEmpty(b.Rack)}
+		info := partition.BrokerInfo{Epoch: d.deps.Registrations.EpochOf(id), Rack: stringOrEmpty(b.Rack)}
 		if e, found := b.Endpoint(d.cfg.InterBrokerListener); found {
 			info.Endpoint = partition.Endpoint{ID: id, Host: e.Host, Port: e.Port}
 		}

@@ -63,12 +63,13 @@ type AutoTopic struct {
 
 // Dependencies are the parts of the broker that do the work.
 type Dependencies struct {
-	Replicas    Replicas
-	Metadata    *metadata.Cache
-	Admin       Admin
-	Controller  Controller
-	ProducerIDs ProducerIDs
-	BrokerEpoch BrokerEpoch
+	Replicas      Replicas
+	Metadata      *metadata.Cache
+	Admin         Admin
+	Controller    Controller
+	ProducerIDs   ProducerIDs
+	BrokerEpoch   BrokerEpoch
+	Registrations Registrations
 
 	Groups        Groups
 	Transactions  Transactions
@@ -95,6 +96,7 @@ type Dispatcher struct {
 	turns    *produceTurns
 	resumed  sync.WaitGroup // what goes on after a coordinator's word
 	hints    hints
+	alive    sync.Mutex // held while the replicas are told of live brokers, so that the last told is the newest
 }
 
 var _ wire.Handler = (*Dispatcher)(nil)

@@ -112,10 +112,10 @@ func agreeableAdmin() *playedAdmin {
 
 // newPlayedWorld is a Dispatcher over nothing real, with one topic "one".
 func newPlayedWorld(t testing.TB) *world {
-	w := &world{cache: metadata.NewCache(), admin: agreeableAdmin(), ids: &countingIDs{}, epoch: 1, conns: map[string]*wire.Conn{}}
+	w := &world{cache: metadata.NewCache(), admin: agreeableAdmin(), ids: &countingIDs{}, epoch: 1, conns: map[string]*wire.Conn{}, registered: playedRegistrations{}}
 	w.controller = &playedController{active: true, do: func(req kmsg.Request) kmsg.Response { return req.ResponseKind() }}
 	w.d = New(Config{BrokerID: 1, ClusterID: "c", InterBrokerListener: "PLAINTEXT", AutoCreateTopics: true, DeleteTopics: true, FetchSessionSlots: 10, Log: quiet()},
-		Dependencies{Replicas: playedReplicas{}, Metadata: w.cache, Admin: w.admin, Controller: w.controller, ProducerIDs: w.ids, BrokerEpoch: w.epoch,
+		Dependencies{Replicas: playedReplicas{}, Metadata: w.cache, Admin: w.admin, Controller: w.controller, ProducerIDs: w.ids, BrokerEpoch: w.epoch, Registrations: w.registered,
 			Groups: newGroups(t, w.cache), Transactions: newTransactions(t, w.cache, w.ids, func() *Dispatcher { return w.d }), LegacyOffsets: &playedLegacy{}})
 	t.Cleanup(w.d.Close)
 	w.conns["PLAINTEXT"] = &wire.Conn{Listener: "PLAINTEXT", Remote: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 5}}

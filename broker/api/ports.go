@@ -72,6 +72,13 @@ type BrokerEpoch interface {
 	BrokerEpoch() int64
 }
 
+// Registrations tells the epoch under which a broker is registered now, by which
+// a follower that restarted is told from the one before (KIP-903); -1 while it
+// is not known.
+type Registrations interface {
+	EpochOf(broker int32) int64
+}
+
 // Groups is the coordinator of groups; *group.Coordinator is one.
 type Groups interface {
 	PartitionFor(name string) int32

@@ -275,6 +275,33 @@ func TestOtherBrokersAreReachedByTheInterBrokerListener(t *testing.T) {
 	require.Equal(t, partition.Endpoint{ID: 1, Host: "out.example", Port: 19201}, w.d.aliveBrokers(w.cache.Load())[1].Endpoint)
 }
 
+// Below inter.broker.protocol.version 3.5 a fetch does not say under which
+// registration its follower lives, and the controller tells no broker epochs but
+// a broker's own. So a leader has to be told by ZooKeeper (KIP-903, H17).
+func TestLeadersAreToldOfFollowersThatRegisteredAnew(t *testing.T) {
+	w := newWorld(t, 1, readCluster(t))
+	told := &aliveTold{}
+	w.d.deps.Replicas = told
+	w.tell(readCluster(t))
+	require.Equal(t, int64(partition.None), told.alive[2].Epoch)
+	w.registered[2] = 200
+	w.d.RegistrationsChanged()
+	require.Equal(t, int64(200), told.alive[2].Epoch)
+	require.Equal(t, "rack2", told.alive[2].Rack)
+	require.Equal(t, int64(partition.None), told.alive[1].Epoch)
+	w.registered[2] = 300
+	w.tell(readCluster(t))
+	require.Equal(t, int64(300), told.alive[2].Epoch)
+}
+
+// aliveTold notes what is told of brokers.
+type aliveTold struct {
+	playedReplicas
+	alive map[int32]partition.BrokerInfo
+}
+
+func (a *aliveTold) SetAliveBrokers(alive map[int32]partition.BrokerInfo) { a.alive = alive }
+
 func TestARequestTwiceAnsweredReleasesWhatItCarries(t *testing.T) {
 	sink := &caught{t: t, done: make(chan outcome, 2)}
 	r := wire.NewRequest(nil, nil, time.Time{}, sink)

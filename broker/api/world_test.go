@@ -37,6 +37,7 @@ type world struct {
 	admin      *playedAdmin
 	controller *playedController
 	epoch      brokerEpoch
+	registered playedRegistrations
 	ids        *countingIDs
 	conns      map[string]*wire.Conn
 }
@@ -45,6 +46,16 @@ type world struct {
 type brokerEpoch int64
 
 func (e brokerEpoch) BrokerEpoch() int64 { return int64(e) }
+
+// playedRegistrations are the epochs of brokers as a test wants them.
+type playedRegistrations map[int32]int64
+
+func (p playedRegistrations) EpochOf(id int32) int64 {
+	if epoch, known := p[id]; known {
+		return epoch
+	}
+	return -1
+}
 
 // countingIDs gives 1, 2, 3...
 type countingIDs struct {
@@ -138,7 +149,7 @@ func (noISRChange) ChangeISR(partition.ISRChange, func(partition.ISRChanged, err
 // newWorld is broker 1 or 2 of the cluster that the goldens were recorded from,
 // broker 1 being the controller.
 func newWorld(t *testing.T, broker int32, cluster recordedCluster) *world {
-	w := &world{t: t, cache: metadata.NewCache(), admin: &playedAdmin{}, ids: &countingIDs{}, epoch: 100}
+	w := &world{t: t, cache: metadata.NewCache(), admin: &playedAdmin{}, ids: &countingIDs{}, epoch: 100, registered: playedRegistrations{}}
 	w.controller = &playedController{active: broker == 1}
 	topicConfig := func(topic string) commitlog.Config {
 		c := commitlog.DefaultConfig()
@@ -161,7 +172,7 @@ func newWorld(t *testing.T, broker int32, cluster recordedCluster) *world {
 		AutoCreateTopics: true, DeleteTopics: true, OffsetMetadataMaxBytes: 4096, FetchSessionSlots: 1000, FeaturesEpoch: func() int64 { return 0 }, Log: quiet(),
 		VerifyTransactions: func() bool { return true }, MarkerTimeout: 10 * time.Second,
 	}, Dependencies{
-		Replicas: w.replicas, Metadata: w.cache, Admin: w.admin, Controller: w.controller, ProducerIDs: w.ids, BrokerEpoch: w.epoch,
+		Replicas: w.replicas, Metadata: w.cache, Admin: w.admin, Controller: w.controller, ProducerIDs: w.ids, BrokerEpoch: w.epoch, Registrations: w.registered,
 		Groups: newGroups(t, w.cache), Transactions: newTransactions(t, w.cache, w.ids, func() *Dispatcher { return w.d }), LegacyOffsets: &playedLegacy{},
 	})
 	t.Cleanup(func() {
