@@ -3,6 +3,7 @@ package record
 import (
 	"bytes"
 	"fmt"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -38,6 +39,43 @@ func BenchmarkValidate(b *testing.B) {
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n), "ns/record")
 		})
+	}
+}
+
+// logLines builds a batch of n records of size bytes that look like an application's log.
+func logLines(tb testing.TB, c Codec, n, size int) Batch {
+	tb.Helper()
+	words := []string{"error", "order", "user", "created", "payment", "checkout", "timeout", "region", "eu-west", "us-east"}
+	rnd := rand.New(rand.NewPCG(1, 2))
+	b := NewBuilder(BuilderOptions{Codec: c})
+	for i := range n {
+		var line bytes.Buffer
+		for line.Len() < size {
+			fmt.Fprintf(&line, `{"ts":%d,"id":"%x","event":"%s","where":"%s","amount":%d},`,
+				1700000000000+rnd.Int64N(1e9), rnd.Int64(), words[rnd.IntN(10)], words[rnd.IntN(10)], rnd.IntN(10000))
+		}
+		b.Append(1700000000000+int64(i), nil, line.Bytes()[:size])
+	}
+	out, err := b.Build()
+	require.NoError(tb, err)
+	return out
+}
+
+// BenchmarkValidateLogLines reports bytes of uncompressed records: a small batch shows what a decoder costs to begin with.
+func BenchmarkValidateLogLines(b *testing.B) {
+	for _, c := range []Codec{Gzip, Snappy, LZ4, Zstd} {
+		for _, n := range []int{4, 256} {
+			b.Run(fmt.Sprintf("%s/%d", c, n), func(b *testing.B) {
+				batch := logLines(b, c, n, 1000)
+				b.SetBytes(int64(n) * 1000)
+				b.ReportAllocs()
+				for b.Loop() {
+					if _, err := Validate(batch, rules); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
 	}
 }
 

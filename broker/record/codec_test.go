@@ -131,6 +131,48 @@ func TestForeignFrames(t *testing.T) {
 	}
 }
 
+// streamed is what the decoder of streams makes of src.
+func streamed(c Codec, src []byte) ([]byte, error) {
+	d, err := newDecoder(c, src)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	return io.ReadAll(d)
+}
+
+// Small batches are decompressed at once, large ones as a stream.
+func TestBothWaysOfDecompressingGiveTheSame(t *testing.T) {
+	for _, c := range []Codec{Gzip, Snappy, LZ4, Zstd} {
+		for _, n := range []int{0, 1, 100, 32 << 10, 64<<10 + 1, 300_000, wholeSize - outSlack, wholeSize + 1} {
+			src := sample(n)
+			packed, err := Compress(c, DefaultLevel, nil, src)
+			require.NoError(t, err)
+			got, err := streamed(c, packed)
+			require.NoError(t, err, "%s, %d bytes", c, n)
+			require.Equal(t, string(src), string(got))
+			got, ok := decompressWhole(c, make([]byte, 0, wholeSize), packed)
+			require.Equal(t, n <= wholeSize, ok, "%s, %d bytes", c, n)
+			if ok {
+				require.Equal(t, string(src), string(got))
+			}
+		}
+	}
+}
+
+func TestOnlyUsualLZ4FramesAreDecompressedAtOnce(t *testing.T) {
+	packed, err := Compress(LZ4, DefaultLevel, nil, sample(1000))
+	require.NoError(t, err)
+	for name, p := range map[string][]byte{
+		"no frame": packed[4:], "flags": flip(packed, 4), "size of blocks": flip(packed, 5), "checksum of the head": flip(packed, 6),
+		"size of a block": flip(packed, 9), "no end": packed[:len(packed)-4], "cut": packed[:len(packed)-9], "only a head": packed[:7],
+		"head cut": packed[:5],
+	} {
+		_, ok := decompressWhole(LZ4, make([]byte, 0, wholeSize), p)
+		require.False(t, ok, name)
+	}
+}
+
 func firstError(list ...error) error {
 	for _, err := range list {
 		if err != nil {

@@ -160,6 +160,11 @@ func FuzzDecompress(f *testing.F) {
 		if again := withLZ4HeaderChecksum(data); len(again) != len(data) {
 			t.Fatal("the length changed")
 		}
+		if whole, ok := decompressWhole(Codec(c), make([]byte, 0, wholeSize), data); ok && Codec(c) != LZ4 { // which skips a checksum
+			if streamed, err := streamed(Codec(c), data); err != nil || !bytes.Equal(streamed, whole) {
+				t.Fatalf("at once %d bytes, as a stream %d: %v", len(whole), len(streamed), err)
+			}
+		}
 	})
 }
 

@@ -5,9 +5,10 @@ import (
 	"sync"
 )
 
-// stream is the records of a batch behind a window: the payload itself if it is not compressed, otherwise a pooled
-// buffer that a pooled decoder fills as the reader goes. So reading a batch costs the memory of its largest record, not
-// of all of them, and the window grows with the bytes that arrive, never with what a length field promises.
+// stream is the records of a batch behind a window: the payload itself if it is not compressed, a pooled buffer that
+// holds all of it decompressed if that is small (whole.go), otherwise one that a pooled decoder fills as the reader
+// goes. So reading a batch costs the memory of its largest record, not of all of them, and the window grows with the
+// bytes that arrive, never with what a length field promises.
 type stream struct {
 	codec  Codec
 	src    io.ReadCloser // nil: everything there is lies in buf. Close gives the decoder back to its pool
@@ -15,6 +16,7 @@ type stream struct {
 	r, w   int // buf[r:w] is decompressed and not yet read
 	budget int // bytes that may still be decompressed
 	pooled *[]byte
+	whole  bool // pooled is one of wholes
 }
 
 // windowSize is the size of the windows that are pooled.
@@ -27,6 +29,9 @@ func (s *stream) open(c Codec, payload []byte, l Limits) error {
 		*s = stream{buf: payload, w: len(payload)}
 		return nil
 	}
+	if s.openWhole(c, payload, l) {
+		return nil
+	}
 	src, err := newDecoder(c, payload)
 	if err != nil {
 		return decompressError(c, err)
@@ -36,12 +41,31 @@ func (s *stream) open(c Codec, payload []byte, l Limits) error {
 	return nil
 }
 
+// openWhole decompresses everything at once, if that will do.
+func (s *stream) openWhole(c Codec, payload []byte, l Limits) bool {
+	if len(payload) > wholeSize {
+		return false
+	}
+	w := wholes.Get().(*[]byte)
+	out, ok := decompressWhole(c, (*w)[:0], payload)
+	if !ok || len(out) > l.max() {
+		wholes.Put(w)
+		return false
+	}
+	*s = stream{codec: c, buf: out, w: len(out), pooled: w, whole: true}
+	return true
+}
+
 func (s *stream) close() {
 	s.ended()
-	if s.pooled != nil {
+	switch {
+	case s.pooled == nil:
+	case s.whole:
+		wholes.Put(s.pooled)
+	default:
 		windows.Put(s.pooled)
-		s.pooled = nil
 	}
+	s.pooled = nil
 }
 
 func (s *stream) ended() {
