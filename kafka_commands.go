@@ -32,6 +32,7 @@ func kafkaCommands() []*cli.Command {
 		{"kafka-log-dirs", "print what is in the log directories of brokers", tools.LogDirs},
 		{"kafka-cluster", "print the id of the cluster", tools.Cluster},
 		{"kafka-producer-perf-test", "measure how fast records are taken in", tools.ProducerPerf},
+		{"kafka-consumer-perf-test", "measure how fast records are given out", tools.ConsumerPerf},
 		{"kafka-verifiable-producer", "send numbers and tell what became of each", tools.VerifiableProducer},
 		{"kafka-verifiable-consumer", "consume and tell what happens", tools.VerifiableConsumer},
 		{"kafka-consumer-groups", "show, reset and delete consumer groups and their offsets", tools.ConsumerGroups},

@@ -29,6 +29,8 @@ var commandsOfClasses = map[string]string{
 	"org.apache.kafka.tools.VerifiableProducer":                  "kafka-verifiable-producer",
 	"org.apache.kafka.tools.TransactionsCommand":                 "kafka-transactions",
 	"org.apache.kafka.tools.VerifiableConsumer":                  "kafka-verifiable-consumer",
+	"kafka.tools.ConsumerPerformance":                            "kafka-consumer-perf-test",
+	"org.apache.kafka.tools.ConsumerPerformance":                 "kafka-consumer-perf-test",
 	"kafka.tools.DumpLogSegments":                                "kafka-dump-log",
 	"org.apache.zookeeper.ZooKeeperMainWithTlsSupportForKafka":   "zookeeper-shell",
 	"org.apache.zookeeper.ZooKeeperMain":                         "zookeeper-shell",

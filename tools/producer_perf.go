@@ -296,21 +296,8 @@ func (s *perfStats) printMetrics(client string) {
 		client = "perf-producer-client"
 	}
 	records, _ := s.all.rates(time.Now())
-	rows := []struct {
-		name  string
-		value float64
-	}{
-		{"record-error-total", float64(s.failures)}, {"record-send-rate", records}, {"record-send-total", float64(s.all.count)},
-		{"request-latency-avg", s.all.average()}, {"request-latency-max", float64(s.all.worst)},
-	}
-	width := 0
-	names := make([]string, len(rows))
-	for i, row := range rows {
-		names[i] = fmt.Sprintf("producer-metrics:%s:{client-id=%s}", row.name, client)
-		width = max(width, len(names[i]))
-	}
-	fmt.Fprintf(s.f.stdout, "\n%-*s   %s\n", width, "Metric Name", "Value")
-	for i, row := range rows {
-		fmt.Fprintf(s.f.stdout, "%-*s : %.3f\n", width, names[i], row.value)
-	}
+	s.f.printMetrics(client, []metric{
+		{"producer-metrics:record-error-total", float64(s.failures)}, {"producer-metrics:record-send-rate", records}, {"producer-metrics:record-send-total", float64(s.all.count)},
+		{"producer-metrics:request-latency-avg", s.all.average()}, {"producer-metrics:request-latency-max", float64(s.all.worst)},
+	})
 }
