@@ -26,6 +26,9 @@ func (d *Dispatcher) alterClientQuotas(c *call, req *kmsg.AlterClientQuotasReque
 		}
 	}
 	d.work(c, func(ctx context.Context) {
+		if !req.ValidateOnly {
+			d.log.Warn("client quotas are kept, but this broker does not enforce them")
+		}
 		resp := kmsg.NewPtrAlterClientQuotasResponse()
 		for _, r := range d.deps.Admin.AlterClientQuotas(ctx, specs, req.ValidateOnly) {
 			d.faults("changing a quota", r.Err)

@@ -19,8 +19,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"barnabas/integration/cluster"
 	"barnabas/zkstate"
@@ -43,7 +41,6 @@ type scene struct {
 	dir     string // of the transcripts
 	zk      string
 	c       *cluster.Cluster
-	quotas  bool      // brokers serve the APIs of quotas and credentials
 	live    *exec.Cmd // a consumer of the group, while it runs
 }
 
@@ -60,17 +57,7 @@ func newScene(t *testing.T, version string) *scene {
 	s.c = cluster.StartEach(t, s.zk, 3, settings, func(id int) map[string]string {
 		return map[string]string{"broker.rack": string(rune('a' + id - 1))}
 	})
-	s.quotas = s.serves(kmsg.NewPtrDescribeClientQuotasRequest().Key())
 	return s
-}
-
-func (s *scene) serves(key int16) bool {
-	client, err := kgo.NewClient(kgo.SeedBrokers(s.c.Brokers[0].Addr))
-	require.NoError(s.t, err)
-	defer client.Close()
-	resp, err := kmsg.NewPtrApiVersionsRequest().RequestWith(context.Background(), client)
-	require.NoError(s.t, err)
-	return slices.ContainsFunc(resp.ApiKeys, func(k kmsg.ApiVersionsResponseApiKey) bool { return k.ApiKey == key })
 }
 
 // scenarioTools are the commands behind the names of the scenario, and their doors: ZooKeeper where the older release was recorded so.
@@ -216,14 +203,14 @@ func (s *scene) step(name, step, file string) bool {
 	recorded, err := os.ReadFile(file)
 	require.NoError(s.t, err)
 	if strings.Contains(step, "znodes") {
-		want := s.explainedTree(string(recorded))
-		s.eventually(name, func() []string { return treeDifferences(step, want, s.explainedTree(tree(s.t, s.zk))) })
+		want := explainedTree(string(recorded))
+		s.eventually(name, func() []string { return treeDifferences(step, want, explainedTree(tree(s.t, s.zk))) })
 		return true
 	}
 	first, rest, _ := strings.Cut(string(recorded), "\n")
 	words := strings.Fields(strings.TrimPrefix(first, "$ "))
 	known, ok := scenarioTools[words[0]]
-	if !ok || !s.quotas && quotaStep(step) {
+	if !ok {
 		return false
 	}
 	wantOut, wantErr, wantExit := split(rest)

@@ -35,10 +35,6 @@ func plain(text string) string {
 	return arrays.ReplaceAllString(text, "ARRAY")
 }
 
-func quotaStep(step string) bool {
-	return slices.Contains([]string{"configs-client-quota", "configs-user-quota", "configs-userclient-quota", "configs-client-describe", "configs-user-describe", "configs-scram", "configs-scram-describe"}, step)
-}
-
 var describedTopic = regexp.MustCompile(`^\t?Topic: __consumer_offsets\t`)
 
 // explainedOutput takes out differences of standard output that are meant. The order of lines is that of Java's maps in the originals, so blocks of lines are sorted.
@@ -149,7 +145,7 @@ func explainedError(text string) string {
 }
 
 // explainedTree takes out differences of the tree that are meant.
-func (s *scene) explainedTree(text string) string {
+func explainedTree(text string) string {
 	var lines []string
 	for _, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
 		line = plain(line)
@@ -164,12 +160,7 @@ func (s *scene) explainedTree(text string) string {
 			line = node
 		case node == "/latest_producer_id_block": // Kafka 2.8 takes a block at each start, we do when the first producer asks
 			line = node
-		case !s.quotas && (strings.HasPrefix(node, "/config/clients/") || strings.HasPrefix(node, "/config/users/")):
-			continue // the brokers do not serve the APIs of quotas and credentials yet
 		case changeNo.MatchString(node):
-			if !s.quotas && (strings.Contains(line, `"clients/`) || strings.Contains(line, `"users/`)) {
-				continue
-			}
 			line = changeNo.ReplaceAllString(line, "/config/changes/N") // each broker notes its own settings: their order is chance
 		case strings.HasPrefix(node, "/config/users/") && strings.Contains(line, "SCRAM"):
 			line = node
