@@ -25,6 +25,7 @@ type dialer struct {
 	limit   time.Duration
 	tls     *tls.Config  // nil in plaintext
 	granted atomic.Int64 // nanoseconds
+	lease   lease
 }
 
 func newDialer(c *Client) *dialer {
@@ -35,6 +36,9 @@ func newDialer(c *Client) *dialer {
 
 // timeout is the session timeout that the last server granted.
 func (d *dialer) timeout() time.Duration { return time.Duration(d.granted.Load()) }
+
+// alive tells whether the session cannot be over yet.
+func (d *dialer) alive(now time.Time) bool { return d.lease.runs(now, d.timeout()) }
 
 func (d *dialer) dial(network, address string, _ time.Duration) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(d.ctx, d.limit)
@@ -48,7 +52,9 @@ func (d *dialer) dial(network, address string, _ time.Duration) (net.Conn, error
 			return nil, err
 		}
 	}
-	return &handshake{Conn: conn, buffered: bufio.NewReaderSize(conn, readBuffer), dialer: d, deadline: time.Now().Add(d.limit)}, nil
+	h := &handshake{Conn: conn, buffered: bufio.NewReaderSize(conn, readBuffer), dialer: d, deadline: time.Now().Add(d.limit)}
+	h.asked.lease = &d.lease
+	return h, nil
 }
 
 // encrypt speaks TLS over a connection; the certificate has to be for the host of the address, unless cfg names another.
@@ -77,6 +83,7 @@ type handshake struct {
 	deadline time.Time // for the first packet
 	seen     []byte
 	past     bool
+	asked    conversation
 }
 
 const (
@@ -94,11 +101,23 @@ func (h *handshake) SetReadDeadline(t time.Time) error {
 	return h.Conn.SetReadDeadline(t)
 }
 
+// Write notes when packets leave: go-zookeeper writes each by itself, with its length.
+func (h *handshake) Write(p []byte) (int, error) {
+	h.asked.leaves(time.Now())
+	return h.Conn.Write(p)
+}
+
 func (h *handshake) Read(p []byte) (int, error) {
 	n, err := h.buffered.Read(p)
-	if h.past {
-		return n, err
+	if !h.past {
+		n, err = h.confirm(p, n, err)
 	}
+	h.asked.comes(p[:n])
+	return n, err
+}
+
+// confirm looks at what was read of the first packet.
+func (h *handshake) confirm(p []byte, n int, err error) (int, error) {
 	h.seen = append(h.seen, p[:min(n, confirmation-len(h.seen))]...)
 	if len(h.seen) >= 4 && binary.BigEndian.Uint32(h.seen) > maxConfirmation {
 		return 0, errNotZooKeeper

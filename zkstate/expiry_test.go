@@ -87,3 +87,27 @@ func sessionsExpireAgainAndAgainUnderLoad(t *testing.T, addr string) {
 	}
 	assert.Positive(t, checked)
 }
+
+// Whoever acts on a session that may be over acts beside a successor. The client stops being sure before the server takes the session for ended, also when nobody tells it anything.
+func clientKnowsThatItsSessionMayBeOverBeforeItIs(t *testing.T, addr string) {
+	p := newProxy(t, addr)
+	c := connect(t, p.addr(), func(c *Config) { c.SessionTimeout = 400 * time.Millisecond })
+	ctx := within(t, 60*time.Second)
+	require.NoError(t, c.MakePersistentPaths(ctx))
+	_, err := c.RegisterEphemeral(ctx, BrokerIDPath(1), []byte("x"))
+	require.NoError(t, err)
+	_, generation := c.Session()
+	for asked := time.Now(); time.Since(asked) < 2*c.SessionTimeout(); time.Sleep(10 * time.Millisecond) {
+		require.True(t, c.Alive(generation), "it is at rest, and pings")
+	}
+	require.False(t, c.Alive(generation+1))
+	p.refuse()
+	waitFor(t, func() bool { return !sessionAlive(t, addr, chroot(t)+BrokerIDPath(1)) })
+	require.False(t, c.Alive(generation))
+	p.heal()
+	waitFor(t, func() bool {
+		_, next := c.Session()
+		return next != generation && c.Alive(next)
+	})
+	require.False(t, c.Alive(generation))
+}
