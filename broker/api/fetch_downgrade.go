@@ -153,7 +153,7 @@ func (d *downgraded) convert() error {
 		if err != nil {
 			return err
 		}
-		d.any, d.last = true, lastOffsetOf(entry)
+		d.any, d.last = true, entry.LastOffset()
 		downgrades <- struct{}{}
 		d.ready, err = d.to.Append(d.ready, entry)
 		<-downgrades
@@ -164,42 +164,24 @@ func (d *downgraded) convert() error {
 	return nil
 }
 
-func lastOffsetOf(entry []byte) int64 {
-	if magic, _ := record.PeekMagic(entry); magic == batchMagic {
-		return record.Batch(entry).LastOffset()
-	}
-	return record.Message(entry).Offset()
-}
-
-// smallestEntryOf is the size of the smallest entry of each format.
-func smallestEntryOf(magic int8) int64 {
-	if magic == batchMagic {
-		return record.HeaderSize
-	}
-	return record.MinMessageSize
-}
-
-// next returns the next whole entry, valid until the next call.
-func (d *downgraded) next() ([]byte, error) {
+// next returns the next whole entry, valid until the next call; io.EOF when there is none.
+func (d *downgraded) next() (record.Entry, error) {
 	if err := d.fill(upToMagic); err != nil {
 		return nil, err
 	}
 	size, _ := record.PeekSize(d.unread)
-	if magic, _ := record.PeekMagic(d.unread); size < smallestEntryOf(magic) {
-		return nil, fmt.Errorf("%w: an entry of %d bytes in %s", kerr.CorruptMessage, size, d.from.File.Name())
-	}
-	if size > int64(len(d.unread))+d.from.Length {
-		return nil, io.EOF
-	}
 	if err := d.fill(int(size)); err != nil {
 		return nil, err
 	}
-	entry := d.unread[:size:size]
-	d.unread = d.unread[size:]
+	entry, rest, err := record.NextEntry(d.unread)
+	if err != nil {
+		return nil, err
+	}
+	d.unread = rest
 	return entry, nil
 }
 
-// fill reads on until n bytes are unread.
+// fill reads on until n bytes are unread; io.EOF when there are not that many.
 func (d *downgraded) fill(n int) error {
 	more := min(d.from.Length, int64(max(n, downgradeWindow)-len(d.unread)))
 	if len(d.unread) >= n {

@@ -109,6 +109,9 @@ func (l *Log) appendDowngraded(records []byte, leaderEpoch int32, c *Config, o A
 	}
 	var list recordList
 	for r, err := range b.Records(l.env.limits) {
+		if err == nil && len(r.Headers) > 0 { // better refused than lost
+			err = fmt.Errorf("%w: magic version %d does not support record headers", kerr.UnsupportedForMessageFormat, c.Format.Magic())
+		}
 		if err != nil {
 			return info.refuse(err)
 		}

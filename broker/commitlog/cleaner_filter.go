@@ -152,25 +152,18 @@ func clonedOrNil(p []byte) []byte {
 	return append(make([]byte, 0, len(p)), p...)
 }
 
-// wrapped compresses what is left of the messages of wrapper m. The wrapper has the offset of its last message; from format 1
-// on the offsets within count from the first one.
+// wrapped compresses what is left of the messages of wrapper m.
 func wrapped(m record.Message, left []record.LegacyRecord) ([]byte, error) {
-	base := left[0].Offset
-	if m.Magic() == 0 {
-		base = 0
+	o := record.MessageOptions{Magic: m.Magic(), Codec: m.Codec()}
+	if m.IsLogAppendTime() {
+		at := m.Timestamp()
+		o.AppendTime = &at
 	}
-	var set []byte
-	newest := record.NoTimestamp
-	for _, r := range left {
-		set = record.AppendMessage(set, m.Magic(), record.None, m.IsLogAppendTime(), r.Offset-base, r.Timestamp, r.Key, r.Value)
-		newest = max(newest, r.Timestamp)
+	build := record.NewMessageBuilder(nil, nil, o)
+	for i := range left {
+		build.Append(&left[i].Record)
 	}
-	packed, err := record.Compress(m.Codec(), record.DefaultLevel, nil, set)
-	if err != nil {
-		return nil, err
-	}
-	last := left[len(left)-1].Offset
-	return record.AppendMessage(nil, m.Magic(), m.Codec(), m.IsLogAppendTime(), last, newest, nil, packed), nil
+	return build.Build()
 }
 
 // fill reads one entry's keys into the map; false when the map is full, and then the map reaches to the last record that

@@ -26,18 +26,16 @@ func writtenMessage(m record.Message, at int64) written {
 // nextEntry takes the entry at the start of buf, which lies at among all of an append, and checks its CRC. Errors are those
 // of record.Next.
 func nextEntry(buf []byte, at int64) (w written, rest []byte, err error) {
-	if magic, ok := record.PeekMagic(buf); ok && (magic == 0 || magic == 1) {
-		m, rest, err := record.NextMessage(buf)
-		if err != nil {
-			return written{}, nil, err
-		}
-		return writtenMessage(m, at), rest, m.CheckCRC()
-	}
-	b, rest, err := record.Next(buf)
+	e, rest, err := record.NextEntry(buf)
 	if err != nil {
 		return written{}, nil, err
 	}
-	return writtenBatch(b, at), rest, b.CheckCRC()
+	if b, ok := e.Batch(); ok {
+		w = writtenBatch(b, at)
+	} else {
+		w = writtenMessage(record.Message(e), at)
+	}
+	return w, rest, checkEntry(e)
 }
 
 // firstKnown is the first offset of the entry, 0 if only decompression would tell.

@@ -133,11 +133,15 @@ func (p *Partition) beginInsideBatch(log *commitlog.Log, records []byte) error {
 	if end != log.StartOffset() {
 		return nil
 	}
-	first, _, err := record.Next(records)
-	if err != nil || first.BaseOffset() >= end || first.LastOffset() < end {
+	first, _, err := record.NextEntry(records)
+	if err != nil {
 		return nil // the append says what is wrong
 	}
-	return log.TruncateFullyAndStartAt(first.BaseOffset(), None)
+	b, ok := first.Batch() // a message that wraps others is taken as it is: it says its last offset only
+	if !ok || b.BaseOffset() >= end || b.LastOffset() < end {
+		return nil
+	}
+	return log.TruncateFullyAndStartAt(b.BaseOffset(), None)
 }
 
 // TruncateTo cuts a follower's log to where the leader's history and its own

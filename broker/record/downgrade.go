@@ -24,28 +24,16 @@ type Downgrade struct {
 	scratch []byte
 }
 
-// Append appends what becomes of the whole entry (a batch, or a message of format 0 or 1) to dst. The error is an *Invalid
-// or *Corrupt; dst is returned as it was then.
-func (d *Downgrade) Append(dst, entry []byte) ([]byte, error) {
-	magic, ok := PeekMagic(entry)
-	switch {
-	case !ok:
-		return dst, corruptf("%d bytes are no entry", len(entry))
-	case magic == 2:
-		b, _, err := Next(entry)
-		if err != nil {
-			return dst, err
-		}
+// Append appends what becomes of an entry to dst. The error is an *Invalid or *Corrupt; dst is returned as it was then.
+func (d *Downgrade) Append(dst []byte, e Entry) ([]byte, error) {
+	if b, ok := e.Batch(); ok {
 		return d.batch(dst, b)
 	}
-	m, _, err := NextMessage(entry)
-	if err != nil {
-		return dst, err
-	}
-	if m.Codec() >= Zstd {
+	m := Message(e)
+	switch {
+	case m.Codec() >= Zstd:
 		return dst, unreadable(m.Codec())
-	}
-	if magic <= d.To {
+	case m.Magic() <= d.To:
 		return append(dst, m...), nil
 	}
 	return d.message(dst, m)
