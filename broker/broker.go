@@ -50,6 +50,7 @@ type Broker struct {
 	server        *netserver.Server
 	logs          *commitlog.Manager
 	fetchers      *fetcher.Manager
+	movers        *fetcher.Movers
 	replicas      *partition.Manager
 	groups        *group.Coordinator
 	producerIDs   *producerIDs
@@ -63,6 +64,7 @@ type Broker struct {
 	dispatcher    *api.Dispatcher
 
 	followerThrottle partition.Throttle
+	moveThrottle     partition.Throttle
 	door             *door
 	homeless         signal
 
@@ -252,6 +254,14 @@ func (b *Broker) join() error {
 	if err != nil {
 		return err
 	}
+	b.movers = fetcher.NewMovers(fetcher.MoversConfig{
+		Threads:  moverThreads(v),
+		MaxBytes: int32(v.Int("replica.fetch.max.bytes")),
+		Backoff:  v.Millis("replica.fetch.backoff.ms"),
+		Throttle: &b.moveThrottle,
+		Log:      b.log.WithField("part", "mover"),
+		Now:      time.Now,
+	})
 	var selector partition.Selector
 	if v.String("replica.selector.class") == "org.apache.kafka.common.replica.RackAwareReplicaSelector" {
 		selector = partition.RackAware{}
@@ -263,6 +273,7 @@ func (b *Broker) join() error {
 		Flush:             flushPolicies[v.String("barnabas.flush.policy")],
 		InMetadata:        b.inMetadata,
 		OnRoles:           b.rolesChanged,
+		Movers:            b.movers,
 		FS:                vfs.OS,
 		Log:               b.log.WithField("part", "partition"),
 		Now:               time.Now,
@@ -273,6 +284,16 @@ func (b *Broker) join() error {
 
 	b.live.apply = b.logs.UpdateTopicConfig
 	return nil
+}
+
+// moverThreads is how many replicas are moved between log directories at a time: one per directory unless told.
+func moverThreads(v *config.Values) int {
+	if text, set := v.Lookup("num.replica.alter.log.dirs.threads"); set {
+		if n, err := strconv.Atoi(text); err == nil {
+			return n
+		}
+	}
+	return len(v.LogDirs())
 }
 
 var flushPolicies = map[string]partition.FlushPolicy{"kafka": partition.FlushAsKafka, "thin-isr": partition.FlushThinISR, "always": partition.FlushAlways}
@@ -458,6 +479,7 @@ func (b *Broker) Stop(ctx context.Context) error {
 		b.dispatcher.Close()
 	}
 	b.fetchers.Close()
+	b.movers.Close()
 	b.replicas.Close()
 	b.isr.close()
 	b.peers.close()

@@ -165,7 +165,7 @@ var brokerKeys = []Key{
 	{Name: "num.network.threads", Type: Int, Default: new("3"), Valid: atLeast(1), Importance: High, Update: ClusterWide, Doc: "Number of network threads for each listener in Kafka. Barnabas uses the runtime's poller."},
 	{Name: "num.partitions", Type: Int, Default: new("1"), Valid: atLeast(1), Importance: Medium, Acted: true, Doc: "Number of partitions of topics created automatically or without a count."},
 	{Name: "num.recovery.threads.per.data.dir", Type: Int, Default: new("1"), Valid: atLeast(1), Importance: High, Update: ClusterWide, Acted: true, Doc: "Number of logs of a directory that are loaded, recovered or flushed at once."},
-	{Name: "num.replica.alter.log.dirs.threads", Type: Int, Importance: High, Doc: "Number of threads that move replicas between directories."},
+	{Name: "num.replica.alter.log.dirs.threads", Type: Int, Importance: High, Acted: true, Doc: "Number of replicas that are moved between log directories at a time; one per directory unless set."},
 	{Name: "num.replica.fetchers", Type: Int, Default: new("1"), Importance: High, Update: ClusterWide, Acted: true, Doc: "Number of fetchers for each leader broker that is followed."},
 	{Name: "offset.metadata.max.bytes", Type: Int, Default: new("4096"), Importance: High, Acted: true, Doc: "Largest metadata string of a committed offset."},
 	{Name: "offsets.commit.required.acks", Type: Short, Default: new("-1"), Importance: High, Acted: true, Doc: "Acks needed before an offset commit succeeds."},

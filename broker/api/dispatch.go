@@ -201,6 +201,7 @@ var handlers = map[int16]handler{
 	28: handle((*Dispatcher).txnOffsetCommit),
 	32: handle((*Dispatcher).describeConfigs),
 	33: handle((*Dispatcher).alterConfigs),
+	34: handle((*Dispatcher).alterReplicaLogDirs),
 	35: handle((*Dispatcher).describeLogDirs),
 	37: handle((*Dispatcher).createPartitions),
 	42: handle((*Dispatcher).deleteGroups),

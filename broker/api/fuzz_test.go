@@ -55,6 +55,14 @@ func (playedReplicas) LogDirs() []partition.LogDirDescription {
 	return []partition.LogDirDescription{{Path: "/d", Partitions: []partition.LogDirPartition{{TP: commitlog.TopicPartition{Topic: "one"}}}}}
 }
 
+func (playedReplicas) AlterLogDirs(changes []partition.LogDirChange) []partition.PartitionError {
+	each := make([]partition.PartitionError, len(changes))
+	for i, c := range changes {
+		each[i].TP = c.TP
+	}
+	return each
+}
+
 //lint:ignore ST1008 the order is that of the interface
 func (playedReplicas) ApplyLeaderAndISR(req partition.LeaderAndISR) (error, []partition.PartitionError) {
 	each := make([]partition.PartitionError, len(req.Partitions))

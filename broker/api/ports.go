@@ -25,6 +25,7 @@ type Replicas interface {
 	OffsetForLeaderEpoch(topic string, partition, currentLeaderEpoch, leaderEpoch int32) (epoch int32, endOffset int64, err error)
 	DeleteRecords(offsets map[commitlog.TopicPartition]int64, timeout time.Duration, done func(map[commitlog.TopicPartition]partition.DeleteRecordsResult))
 	LogDirs() []partition.LogDirDescription
+	AlterLogDirs(changes []partition.LogDirChange) []partition.PartitionError
 	ApplyLeaderAndISR(req partition.LeaderAndISR) (all error, each []partition.PartitionError)
 	StopReplicas(req partition.StopReplicas) (all error, each []partition.PartitionError)
 	Partition(topic string, partition int32) *partition.Partition // nil: not here

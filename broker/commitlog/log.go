@@ -121,6 +121,9 @@ func (l *Log) Dir() string { return *l.place.dir.Load() }
 // ParentDir returns the log directory that the partition's directory is in.
 func (l *Log) ParentDir() string { return l.parent.path }
 
+// IsIn tells that the log is in a log directory, however its path is spelt.
+func (l *Log) IsIn(dir string) bool { return l.parent.path == filepath.Clean(dir) }
+
 // IsFuture tells that the log is to replace another one.
 func (l *Log) IsFuture() bool { return l.future.Load() }
 

@@ -324,27 +324,38 @@ func (m *Manager) chooseDir(tp TopicPartition, isFuture bool) (*managedDir, erro
 	return best, nil
 }
 
-// PreferDir names the directory in which the next log of tp is to be created. LOG_DIR_NOT_FOUND when it is none of ours,
-// KAFKA_STORAGE_ERROR when it is offline. A directory that has a log of tp already is not remembered.
+// PreferDir names the directory in which the next log of tp is to be created, as CheckDir allows. A directory that has a
+// log of tp already is not remembered.
 func (m *Manager) PreferDir(tp TopicPartition, dir string) error {
-	for _, d := range m.dirs {
-		if d.path != filepath.Clean(dir) {
-			continue
-		}
-		if err := d.err(); err != nil {
-			return err
-		}
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		for _, l := range []*Log{m.mu.current[tp], m.mu.future[tp]} {
-			if l != nil && l.parent == &d.logDir {
-				return nil
-			}
-		}
-		m.mu.prefer[tp] = d.path
-		return nil
+	d, err := m.dirNamed(dir)
+	if err != nil {
+		return err
 	}
-	return fmt.Errorf("%w: %s is no log directory of this broker", kerr.LogDirNotFound, dir)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, l := range []*Log{m.mu.current[tp], m.mu.future[tp]} {
+		if l != nil && l.parent == &d.logDir {
+			return nil
+		}
+	}
+	m.mu.prefer[tp] = d.path
+	return nil
+}
+
+// CheckDir tells why a directory can take no log: LOG_DIR_NOT_FOUND when it is none of ours, KAFKA_STORAGE_ERROR when it
+// is offline.
+func (m *Manager) CheckDir(dir string) error {
+	_, err := m.dirNamed(dir)
+	return err
+}
+
+func (m *Manager) dirNamed(dir string) (*managedDir, error) {
+	for _, d := range m.dirs {
+		if d.path == filepath.Clean(dir) {
+			return d, d.err()
+		}
+	}
+	return nil, fmt.Errorf("%w: %s is no log directory of this broker", kerr.LogDirNotFound, dir)
 }
 
 // Delete renames the partition's directory to NAME.UUID-delete and forgets the log; files go after file.delete.delay.ms.

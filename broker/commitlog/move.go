@@ -172,9 +172,7 @@ func (m *Manager) PromoteFuture(tp TopicPartition) (*Log, error) {
 		return next, nil
 	}
 	if moves == 0 {
-		if err := removeIfThere(m.cfg.FS, next.place.path(replacesFile)); err != nil {
-			return next, next.parent.fail(err)
-		}
+		_ = next.parent.fail(removeIfThere(m.cfg.FS, next.place.path(replacesFile))) // the swap stands all the same
 	}
 	return next, nil
 }

@@ -64,6 +64,10 @@ type Config struct {
 	// not block, nor give an order itself: the next order waits for it.
 	OnRoles func([]Role)
 
+	// Movers fill the logs of replicas that move between log directories. nil:
+	// nobody does.
+	Movers Movers
+
 	FS  vfs.FS // for the sizes of volumes in LogDirs
 	Log *logrus.Entry
 	Now func() time.Time

@@ -161,7 +161,9 @@ func (p *Partition) cut(epoch int32, do func(*commitlog.Log) error) (FollowerSta
 	log, err := p.following(epoch)
 	var s FollowerState
 	if err == nil {
+		p.role.cutting.Lock()
 		err = do(log)
+		p.role.cutting.Unlock()
 		s = stateOf(log)
 		if err == nil {
 			if e := checkOffsets(log); e != nil {

@@ -27,11 +27,8 @@ func (m *Manager) LogDirs() []LogDirDescription {
 			out[i].Total, out[i].Usable = total, usable
 		}
 	}
-	for _, log := range m.logs.All() {
+	for _, log := range slices.Concat(m.logs.All(), m.logs.AllFuture()) {
 		m.describe(out, at, log)
-		if future := m.logs.GetFuture(log.TP()); future != nil {
-			m.describe(out, at, future)
-		}
 	}
 	for i := range out {
 		slices.SortFunc(out[i].Partitions, func(a, b LogDirPartition) int {

@@ -90,6 +90,9 @@ func newManager(cfg Config, logs *commitlog.Manager, isr ISRChanger, fetchers Fe
 	if cfg.MaxWaiting == 0 {
 		cfg.MaxWaiting = defaultMaxWaiting
 	}
+	if cfg.Movers == nil {
+		cfg.Movers = noMovers{}
+	}
 	m := &Manager{cfg: cfg, logs: logs, isr: isr, fetchers: fetchers, stop: make(chan struct{}), stopped: make(chan struct{})}
 	m.retries.due = map[*Partition]bool{}
 	m.failed.tell = make(chan struct{}, 1)

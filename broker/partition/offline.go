@@ -31,6 +31,9 @@ func (m *Manager) offlineFailedDirs() {
 		for _, p := range m.All() {
 			if log := p.Log(); log != nil && log.ParentDir() == dir {
 				gone = append(gone, p)
+			} else if future := p.future(); future != nil && future.ParentDir() == dir {
+				p.forgetFuture()
+				m.logs.ForgetFuture(p.tp)
 			}
 		}
 		m.takeOffline(gone)
@@ -47,6 +50,7 @@ func (m *Manager) breakdown(p *Partition, err error) {
 	m.cfg.Log.WithField("partition", p.tp.String()).WithError(err).Error("INVARIANT BROKEN, the replica goes offline until restart")
 	m.markOffline(p)
 	p.die(kerr.KafkaStorageError)
+	m.cfg.Movers.Stop([]commitlog.TopicPartition{p.tp})
 }
 
 // markOffline keeps the name, so that requests are told the reason.
@@ -66,4 +70,5 @@ func (m *Manager) takeOffline(gone []*Partition) {
 		p.die(kerr.KafkaStorageError)
 	}
 	m.fetchers.Remove(tps)
+	m.cfg.Movers.Stop(tps)
 }

@@ -84,6 +84,8 @@ func (m *Manager) ApplyLeaderAndISR(req LeaderAndISR) (all error, each []Partiti
 	if len(renamed) > 0 {
 		m.fetchers.Add(renamed)
 	}
+	m.goOnMoving(leaders)
+	m.goOnMoving(followers)
 	m.tellRoles(leaders, followers)
 	return nil, each
 }
@@ -186,8 +188,7 @@ func (m *Manager) together(ts []transition, do func(*transition) error) {
 	for i := range ts {
 		if err := ts[i].out.Err; err != nil && errors.Is(err, kerr.KafkaStorageError) {
 			m.cfg.Log.WithField("partition", ts[i].p.tp.String()).WithError(err).Error("replica is offline")
-			m.markOffline(ts[i].p)
-			ts[i].p.die(kerr.KafkaStorageError)
+			m.takeOffline([]*Partition{ts[i].p})
 		}
 	}
 }
@@ -340,6 +341,7 @@ func (p *Partition) makeLogLocked(o *LeaderAndISRPartition) error {
 			return fmt.Errorf("open log: %w", err)
 		}
 		p.role.log = log
+		p.resumeMoveLocked()
 	}
 	if err := p.role.log.Err(); err != nil {
 		return err

@@ -23,9 +23,15 @@ type Partition struct {
 	// under role held for writing only, so readers need no state lock for them.
 	role struct {
 		sync.RWMutex
-		log  *commitlog.Log // nil before the first order
-		dead error          // why the replica serves no more: KAFKA_STORAGE_ERROR, NOT_LEADER_OR_FOLLOWER
-		term int64          // counts the times a leader stopped being one
+		log    *commitlog.Log // nil before the first order
+		future *commitlog.Log // in another directory, to take the place of log; nil: the replica is not moved
+		dead   error          // why the replica serves no more: KAFKA_STORAGE_ERROR, NOT_LEADER_OR_FOLLOWER
+		term   int64          // counts the times a leader stopped being one
+
+		// cutting is held, under role held for reading, while a piece of the log is copied to the future one, and while
+		// the log is cut: what was found to agree still does when it is copied.
+		cutting sync.Mutex
+		flushed int64 // bytes of the future log when it was last flushed; guarded by cutting
 	}
 
 	// state guards what else the core holds. Taken after role; held for

@@ -1,6 +1,7 @@
 package partition
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -85,12 +86,10 @@ func (m *Manager) remove(tp commitlog.TopicPartition, do func(commitlog.TopicPar
 	}
 	m.mu.Unlock()
 	if p != nil {
+		p.forgetFuture()
 		p.die(kerr.NotLeaderForPartition)
 	}
-	if m.logs.Get(tp) == nil {
-		return nil
-	}
-	return do(tp)
+	return errors.Join(do(tp), m.logs.DeleteFuture(tp))
 }
 
 // setAside ends a replica and keeps its files under another name.
@@ -109,10 +108,13 @@ func (m *Manager) setStraysAside(req *LeaderAndISR) {
 			named[commitlog.TopicPartition{Topic: o.Topic, Partition: o.Partition}] = true
 		}
 	}
-	for _, log := range m.logs.All() {
+	for _, log := range slices.Concat(m.logs.All(), m.logs.AllFuture()) {
 		tp := log.TP()
 		if named[tp] {
 			continue
+		}
+		if log.IsFuture() && m.logs.Get(tp) != nil {
+			continue // goes with its current log
 		}
 		m.cfg.Log.WithField("partition", tp.String()).Warn("stray log is set aside: the controller's full order does not name it")
 		if err := m.setAside(tp); err != nil {

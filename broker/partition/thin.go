@@ -89,12 +89,21 @@ func (p *Partition) flushNow() {
 	}
 	at := log.EndPosition()
 	if err := log.Flush(); err != nil {
+		if now := p.Log(); now != nil && now != log {
+			p.flushThen(after) // the replica was moved to another directory meanwhile
+			return
+		}
 		p.m.cfg.Log.WithField("partition", p.tp.String()).WithError(err).Error("flush of the only in-sync replica failed")
 		return
 	}
 
 	p.role.RLock()
-	if p.role.dead != nil || p.role.log != log || p.state.role != roleLeader || p.state.leaderEpoch != epoch {
+	if p.role.dead == nil && p.role.log != log {
+		p.role.RUnlock()
+		p.flushThen(after)
+		return
+	}
+	if p.role.dead != nil || p.state.role != roleLeader || p.state.leaderEpoch != epoch {
 		p.role.RUnlock()
 		return
 	}

@@ -53,6 +53,7 @@ var APIs = table([]API{
 	{Key: 28, Name: "TxnOffsetCommit", Min: 0, Max: 4},
 	{Key: 32, Name: "DescribeConfigs", Min: 0, Max: 4},
 	{Key: 33, Name: "AlterConfigs", Min: 0, Max: 2},
+	{Key: 34, Name: "AlterReplicaLogDirs", Min: 0, Max: 2},
 	{Key: 35, Name: "DescribeLogDirs", Min: 0, Max: 4},
 	{Key: 37, Name: "CreatePartitions", Min: 0, Max: 3},
 	{Key: 42, Name: "DeleteGroups", Min: 0, Max: 2},
