@@ -37,7 +37,7 @@ func (t *coordinatorTopic) Append(p int32, batch []byte, guard *commitlog.Verifi
 }
 
 // Read implements coordinator.Topic.
-func (t *coordinatorTopic) Read(ctx context.Context, p int32, each func(record.Batch)) error {
+func (t *coordinatorTopic) Read(ctx context.Context, p int32, each func(record.Entry)) error {
 	log, err := t.reader.log(p)
 	if err != nil {
 		return err

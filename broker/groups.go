@@ -16,7 +16,7 @@ func (b *Broker) newGroups() *group.Coordinator {
 		name:     offsetsTopic,
 		acks:     int16(v.Int("offsets.commit.required.acks")),
 		timeout:  v.Millis("offsets.commit.timeout.ms"),
-		reader:   logReader{b.replicas, offsetsTopic, int(v.Int("offsets.load.buffer.size"))},
+		reader:   newLogReader(b.replicas, offsetsTopic, v.Int("offsets.load.buffer.size")),
 		verify:   b.verifyTransactions,
 	}
 	return group.New(group.Config{

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -17,7 +19,13 @@ import (
 type logReader struct {
 	replicas *partition.Manager
 	topic    string
-	buffer   int // bytes that are read at once; a batch may be larger
+	buffer   int           // bytes that are read at once; a batch may be larger
+	slots    chan struct{} // one for each partition that is read at a time
+}
+
+// newLogReader reads as many partitions at a time as there are processors: one that becomes leader of all 50 at once shall not have 50 buffers full.
+func newLogReader(replicas *partition.Manager, topic string, buffer int64) logReader {
+	return logReader{replicas, topic, int(buffer), make(chan struct{}, runtime.GOMAXPROCS(0))}
 }
 
 // committedPoll is how often it is looked at whether what was read is on the other replicas: a fetch of theirs away, mostly.
@@ -25,7 +33,7 @@ const committedPoll = 2 * time.Millisecond
 
 // readCommitted is readLog, and returns when all that it gave is committed. The end of a leader's log may still be lost with this broker: a coordinator that answers from it tells an offset that
 // goes back, or an assignment of a generation that comes again with other members, or writes markers of a decision that nobody remembers.
-func (l logReader) readCommitted(ctx context.Context, log *commitlog.Log, each func(record.Batch)) error {
+func (l logReader) readCommitted(ctx context.Context, log *commitlog.Log, each func(record.Entry)) error {
 	if err := l.readLog(ctx, log, each); err != nil {
 		return err
 	}
@@ -42,11 +50,18 @@ func (l logReader) readCommitted(ctx context.Context, log *commitlog.Log, each f
 	return nil
 }
 
-// readLog gives every batch of a partition. It reads to where the log ends while it reads, the high watermark or not: what a leader has in its log is going to be committed, and a commit must not
+// readLog gives every entry of a partition. It reads to where the log ends while it reads, the high watermark or not: what a leader has in its log is going to be committed, and a commit must not
 // be missing afterwards. Compaction may have left nothing at the end, and a batch may be larger than the buffer (BR-041): neither ends the reading early, nor makes it go on for ever.
-func (l logReader) readLog(ctx context.Context, log *commitlog.Log, each func(record.Batch)) error {
+func (l logReader) readLog(ctx context.Context, log *commitlog.Log, each func(record.Entry)) error {
+	select {
+	case l.slots <- struct{}{}:
+		defer func() { <-l.slots }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	var buf []byte
 	for at := log.StartOffset(); at < log.EndOffset() && ctx.Err() == nil; {
-		next, err := l.readSome(log, at, each)
+		next, err := l.readSome(log, at, &buf, each)
 		if errors.Is(err, kerr.OffsetOutOfRange) && at < log.StartOffset() {
 			next, err = log.StartOffset(), nil // retention or DeleteRecords was faster
 		}
@@ -61,29 +76,30 @@ func (l logReader) readLog(ctx context.Context, log *commitlog.Log, each func(re
 	return ctx.Err()
 }
 
-// readSome reads one buffer full and returns the offset behind it.
-func (l logReader) readSome(log *commitlog.Log, from int64, each func(record.Batch)) (int64, error) {
+// readSome reads one buffer full and returns the offset behind it. The buffer is kept for the next.
+func (l logReader) readSome(log *commitlog.Log, from int64, buf *[]byte, each func(record.Entry)) (int64, error) {
 	r, err := log.Read(from, commitlog.ReadOptions{MaxBytes: l.buffer, MinOneBatch: true, UpTo: log.EndOffset()})
 	if err != nil || r.Bytes == 0 {
 		return from, err
 	}
 	defer r.Range.Release()
-	data, err := r.Range.ReadAll()
-	if err != nil {
+	*buf = slices.Grow((*buf)[:0], int(r.Range.Length))
+	data := (*buf)[:r.Range.Length]
+	if err := r.Range.ReadInto(data); err != nil {
 		return from, fmt.Errorf("reading %s at %d: %w", log.TP(), from, err)
 	}
 	next := from
 	for len(data) > 0 {
-		b, rest, err := record.Next(data)
+		e, rest, err := record.NextEntry(data)
 		if err != nil {
 			if next > from {
 				return next, nil // the buffer ends inside this one: it comes next
 			}
 			return from, fmt.Errorf("reading %s at %d: %w", log.TP(), from, err)
 		}
-		if b.LastOffset() >= from {
-			each(b)
-			next = b.NextOffset()
+		if e.LastOffset() >= from {
+			each(e)
+			next = e.LastOffset() + 1
 		}
 		data = rest
 	}

@@ -47,12 +47,12 @@ func TestWhatACoordinatorLoadsIsCommitted(t *testing.T) {
 	for last := range int64(3) {
 		addBatch(t, log, 10, last)
 	}
-	l := logReader{topic: offsetsTopic, buffer: 1 << 20}
+	l := newLogReader(nil, offsetsTopic, 1<<20)
 	read := func(during func()) error {
 		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 		defer cancel()
-		return l.readCommitted(ctx, log, func(b record.Batch) {
-			if b.BaseOffset() == 2 {
+		return l.readCommitted(ctx, log, func(e record.Entry) {
+			if e.LastOffset() == 2 {
 				during()
 			}
 		})
@@ -77,10 +77,10 @@ func TestBR041_ALogIsReadToItsEnd(t *testing.T) {
 	add(1, 99) // the records up to 99 were compacted away
 	require.Equal(t, int64(100), log.EndOffset())
 
-	for _, buffer := range []int{1, 200, 1000, 1 << 20} {
+	for _, buffer := range []int64{1, 200, 1000, 1 << 20} {
 		var seen []int64
-		l := logReader{topic: offsetsTopic, buffer: buffer}
-		require.NoError(t, l.readLog(context.Background(), log, func(b record.Batch) { seen = append(seen, b.BaseOffset()) }))
+		l := newLogReader(nil, offsetsTopic, buffer)
+		require.NoError(t, l.readLog(context.Background(), log, func(e record.Entry) { seen = append(seen, e.LastOffset()) }))
 		require.Len(t, seen, 31, "buffer of %d", buffer)
 		assert.IsIncreasing(t, seen)
 	}

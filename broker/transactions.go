@@ -15,7 +15,7 @@ func (b *Broker) newTransactions() *txn.Coordinator {
 		name:     transactionTopic,
 		acks:     -1,
 		timeout:  v.Millis("request.timeout.ms"),
-		reader:   logReader{b.replicas, transactionTopic, int(v.Int("transaction.state.log.load.buffer.size"))},
+		reader:   newLogReader(b.replicas, transactionTopic, v.Int("transaction.state.log.load.buffer.size")),
 	}
 	return txn.New(txn.Config{
 		BrokerID: b.brokerID,

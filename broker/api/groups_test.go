@@ -24,7 +24,7 @@ func (p *playedTopic) Append(_ int32, batch []byte, _ *commitlog.VerificationGua
 	done(p.next.Add(n)-n, nil)
 }
 
-func (p *playedTopic) Read(context.Context, int32, func(record.Batch)) error { return nil }
+func (p *playedTopic) Read(context.Context, int32, func(record.Entry)) error { return nil }
 
 // playedLegacy is ZooKeeper's /consumers.
 type playedLegacy struct{ offsets sync.Map }

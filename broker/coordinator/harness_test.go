@@ -52,8 +52,8 @@ func (c *sums) Unload(int64)        { c.gone = true }
 
 type sumsLoader struct{ total, records int }
 
-func (l *sumsLoader) Add(b record.Batch) {
-	for r, err := range b.Records(record.Limits{}) {
+func (l *sumsLoader) Add(e record.Entry) {
+	for r, err := range e.Records(record.Limits{}) {
 		if err == nil {
 			l.total += len(r.Value)
 			l.records++
@@ -105,7 +105,7 @@ func (m *memory) hold(on bool) {
 	}
 }
 
-func (m *memory) Read(ctx context.Context, p int32, each func(record.Batch)) error {
+func (m *memory) Read(ctx context.Context, p int32, each func(record.Entry)) error {
 	m.mu.Lock()
 	batches, err, reading := m.batches[p], m.readErr, m.reading
 	m.readErr = nil
@@ -117,7 +117,7 @@ func (m *memory) Read(ctx context.Context, p int32, each func(record.Batch)) err
 		}
 	}
 	for _, b := range batches {
-		each(b)
+		each(record.Entry(b))
 	}
 	return err
 }

@@ -21,14 +21,14 @@ type Topic interface {
 	// with records of a transaction whose coordinator was asked about it (KIP-890);
 	// nil otherwise.
 	Append(partition int32, batch []byte, guard *commitlog.VerificationGuard, done func(firstOffset int64, err error))
-	// Read gives every batch from the start of the log to its end, in order. A
-	// batch is valid during the call. It ends early with ctx.
-	Read(ctx context.Context, partition int32, each func(record.Batch)) error
+	// Read gives every entry from the start of the log to its end, in order. An
+	// entry is valid during the call. It ends early with ctx.
+	Read(ctx context.Context, partition int32, each func(record.Entry)) error
 }
 
-// Loader gathers what the batches of a partition say, from the first to the last.
+// Loader gathers what the entries of a partition say, from the first to the last.
 type Loader[C Core] interface {
-	Add(b record.Batch)
+	Add(e record.Entry)
 	// Load gives it to a core that knows nothing yet. It tells what that is for the
 	// log; the Loader is not used again.
 	Load(core C, nowMs int64) (what string)

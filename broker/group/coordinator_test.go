@@ -77,7 +77,7 @@ func (l *heldLog) count(p int32) int {
 	return len(l.batches[p])
 }
 
-func (l *heldLog) Read(ctx context.Context, p int32, each func(record.Batch)) error {
+func (l *heldLog) Read(ctx context.Context, p int32, each func(record.Entry)) error {
 	l.mu.Lock()
 	batches, err, reading := l.batches[p], l.readErr, l.reading
 	l.readErr = nil
@@ -89,7 +89,7 @@ func (l *heldLog) Read(ctx context.Context, p int32, each func(record.Batch)) er
 		}
 	}
 	for _, b := range batches {
-		each(b)
+		each(record.Entry(b))
 	}
 	return err
 }

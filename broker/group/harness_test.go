@@ -2,6 +2,7 @@ package group
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -122,7 +123,9 @@ func (d *desk) pass(ms int64) {
 func (d *desk) restart() {
 	l := NewLoader(record.Limits{})
 	for _, b := range d.log {
-		l.Add(b)
+		e := record.Entry(slices.Clone(b))
+		l.Add(e)
+		clear(e) // it is valid during the call alone
 	}
 	require.NoError(d.t, l.First)
 	cfg := d.core.cfg

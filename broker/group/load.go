@@ -1,14 +1,16 @@
 package group
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"barnabas/broker/record"
 )
 
-// Loader gathers what the batches of an offsets partition say, from the first to
+// Loader gathers what the entries of an offsets partition say, from the first to
 // the last, for a Core to begin with.
 type Loader struct {
 	limits record.Limits
@@ -34,20 +36,25 @@ func NewLoader(l record.Limits) *Loader {
 	}
 }
 
-// Add reads the next batch. A record that cannot be read is counted and left out:
+// Add reads the next entry. A record that cannot be read is counted and left out:
 // the groups beside it must not suffer.
-func (l *Loader) Add(b record.Batch) {
-	for r, err := range b.Records(l.limits) {
+func (l *Loader) Add(e record.Entry) {
+	b, isBatch := e.Batch()
+	for r, err := range e.Records(l.limits) {
 		if err != nil {
-			l.bad(b.BaseOffset(), err)
+			l.bad(e.LastOffset(), err)
 			return
 		}
 		l.Records++
-		if b.IsControl() {
+		if e.IsControl() {
 			l.marker(b.ProducerID(), &r)
 			continue
 		}
-		if err := l.record(b, &r); err != nil {
+		producer := record.NoProducerID
+		if isBatch && b.IsTransactional() {
+			producer = b.ProducerID()
+		}
+		if err := l.record(producer, &r); err != nil {
 			l.bad(r.Offset, err)
 		}
 	}
@@ -76,13 +83,15 @@ func (l *Loader) marker(producer int64, r *record.Record) {
 }
 
 func (l *Loader) put(group string, tp TopicPartition, v offset) {
-	if l.committed[group] == nil {
-		l.committed[group] = map[TopicPartition]offset{}
+	committed := l.committed[group]
+	if committed == nil {
+		committed = map[TopicPartition]offset{}
+		l.committed[group] = committed
 	}
-	l.committed[group][tp] = v
+	committed[tp] = v
 }
 
-func (l *Loader) record(b record.Batch, r *record.Record) error {
+func (l *Loader) record(producer int64, r *record.Record) error {
 	k, err := readKey(r.Key)
 	if err != nil {
 		return err
@@ -91,36 +100,39 @@ func (l *Loader) record(b record.Batch, r *record.Record) error {
 	if !k.isOffset {
 		return l.group(k.group, r)
 	}
-	v := offset{at: r.Offset}
-	if r.Value != nil {
-		if v, err = readOffset(r.Value); err != nil {
-			return err
-		}
-		v.at = r.Offset
+	if r.Value == nil {
+		l.remove(producer, k)
+		return nil
 	}
-	switch {
-	case b.IsTransactional():
-		l.transactional(b.ProducerID(), k, r.Value != nil, &v)
-	case r.Value == nil:
-		delete(l.committed[k.group], k.tp)
-	default:
+	v, err := readOffset(r.Value)
+	if err != nil {
+		return err
+	}
+	v.at = r.Offset
+	if producer == record.NoProducerID {
 		l.put(k.group, k.tp, v)
+	} else {
+		l.transactional(producer, k, v)
 	}
 	return nil
 }
 
-func (l *Loader) transactional(producer int64, k key, there bool, v *offset) {
+func (l *Loader) remove(producer int64, k key) {
+	if producer == record.NoProducerID {
+		delete(l.committed[k.group], k.tp)
+	} else {
+		delete(l.open[producer][k.group], k.tp)
+	}
+}
+
+func (l *Loader) transactional(producer int64, k key, v offset) {
 	if l.open[producer] == nil {
 		l.open[producer] = map[string]map[TopicPartition]*offset{}
 	}
 	if l.open[producer][k.group] == nil {
 		l.open[producer][k.group] = map[TopicPartition]*offset{}
 	}
-	if !there {
-		delete(l.open[producer][k.group], k.tp)
-		return
-	}
-	l.open[producer][k.group][k.tp] = v
+	l.open[producer][k.group][k.tp] = &v
 }
 
 func (l *Loader) group(name string, r *record.Record) error {
@@ -128,7 +140,7 @@ func (l *Loader) group(name string, r *record.Record) error {
 		delete(l.groups, name)
 		return nil
 	}
-	g, err := readGroup(name, r.Value)
+	g, err := readGroup(name, bytes.Clone(r.Value)) // what members say and are told stays where it stands
 	if err != nil {
 		return err
 	}
@@ -137,11 +149,12 @@ func (l *Loader) group(name string, r *record.Record) error {
 }
 
 func (l *Loader) once(s string) string {
-	if known, found := l.names[s]; found {
-		return known
+	known, found := l.names[s]
+	if !found {
+		known = strings.Clone(s)
+		l.names[known] = known
 	}
-	l.names[s] = s
-	return s
+	return known
 }
 
 // Load implements coordinator.Loader.

@@ -88,6 +88,7 @@ type unknownKeyError int16
 
 func (e unknownKeyError) Error() string { return fmt.Sprintf("key of unknown version %d", int16(e)) }
 
+// readKey reads a key. The names in it are b's own bytes: who keeps them copies them.
 func readKey(b []byte) (key, error) {
 	if len(b) < 2 {
 		return key{}, fmt.Errorf("key of %d bytes", len(b))
@@ -95,13 +96,13 @@ func readKey(b []byte) (key, error) {
 	switch v := int16(binary.BigEndian.Uint16(b)); v {
 	case 0, offsetKeyVersion:
 		var k kmsg.OffsetCommitKey
-		if err := k.ReadFrom(b); err != nil {
+		if err := k.UnsafeReadFrom(b); err != nil {
 			return key{}, fmt.Errorf("key of an offset: %w", err)
 		}
 		return key{group: k.Group, isOffset: true, tp: TopicPartition{k.Topic, k.Partition}}, nil
 	case groupKeyVersion:
 		var k kmsg.GroupMetadataKey
-		if err := k.ReadFrom(b); err != nil {
+		if err := k.UnsafeReadFrom(b); err != nil {
 			return key{}, fmt.Errorf("key of a group: %w", err)
 		}
 		return key{group: k.Group}, nil
@@ -139,7 +140,7 @@ func checkVersion(b []byte) error {
 }
 
 // readGroup reads a group with its members, as it was when it was written: Stable,
-// or Empty. Timers of the members are for the caller.
+// or Empty. It keeps b. Timers of the members are for the caller.
 func readGroup(name string, b []byte) (*group, error) {
 	if err := checkVersion(b); err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package group
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -119,7 +120,7 @@ func TestBadRecordsAreLeftOut(t *testing.T) {
 	require.NoError(t, err)
 	l := NewLoader(record.Limits{})
 	for _, batch := range append(d.log, bad) {
-		l.Add(batch)
+		l.Add(record.Entry(batch))
 	}
 	assert.Equal(t, 5, l.Bad)
 	d.core = NewCore(d.core.cfg)
@@ -142,7 +143,7 @@ func FuzzRecords(f *testing.F) {
 		batch, err := b.Build()
 		require.NoError(t, err)
 		l := NewLoader(record.Limits{})
-		l.Add(batch)
+		l.Add(record.Entry(batch))
 		c := NewCore(CoreConfig{MaxSize: 1, Format: FormatSince23, NewID: func() string { return "x" }})
 		c.Loaded(1, l)
 		for _, g := range c.List() {
@@ -171,4 +172,32 @@ func FuzzSubscription(f *testing.F) {
 			}
 		}
 	})
+}
+
+// What a new leader does with a million offsets of 10,000 groups, as they lie in the
+// log when everybody commits for himself.
+func BenchmarkLoad(b *testing.B) {
+	const groups, partitions = 10_000, 100
+	var log []record.Batch
+	for g := range groups {
+		next := record.NewBuilder(record.BuilderOptions{BaseOffset: int64(g * partitions)})
+		for p := range int32(partitions) {
+			v := &offset{offset: int64(g), leaderEpoch: -1, commitMs: startMs, expireMs: NoTime}
+			next.Append(startMs, offsetKey(fmt.Sprint("holder-", g), TopicPartition{"topic", p}), FormatSince23.offsetValue(v))
+		}
+		batch, err := next.Build()
+		require.NoError(b, err)
+		log = append(log, batch)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		l := NewLoader(record.Limits{})
+		for _, batch := range log {
+			l.Add(record.Entry(batch))
+		}
+		core := NewCore(deskConfig())
+		core.Loaded(startMs, l)
+		require.Len(b, core.groups, groups)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(groups*partitions), "ns/offset")
 }

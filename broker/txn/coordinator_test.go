@@ -36,11 +36,11 @@ func (m *memory) Append(p int32, batch []byte, _ *commitlog.VerificationGuard, d
 	done(0, nil)
 }
 
-func (m *memory) Read(_ context.Context, p int32, each func(record.Batch)) error {
+func (m *memory) Read(_ context.Context, p int32, each func(record.Entry)) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, b := range m.logs[p] {
-		each(b)
+		each(record.Entry(b))
 	}
 	return nil
 }

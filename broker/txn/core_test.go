@@ -124,7 +124,7 @@ func (s *stage) restart() {
 	s.appends, s.wanted, s.markers = nil, nil, nil
 	l := NewLoader(record.Limits{})
 	for _, b := range s.log {
-		l.Add(b)
+		l.Add(record.Entry(b))
 	}
 	require.NoError(s.t, l.First)
 	s.core.Loaded(s.nowMs, l)

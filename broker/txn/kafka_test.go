@@ -48,7 +48,7 @@ func TestRecordsOfKafkaAreReadAndWrittenTheSame(t *testing.T) {
 		seen := map[State]int{}
 		l := NewLoader(record.Limits{})
 		for _, b := range kafkasRecords(t, version) {
-			l.Add(b)
+			l.Add(record.Entry(b))
 			for r, err := range b.Records(record.Limits{}) {
 				require.NoError(t, err)
 				id, err := readKey(r.Key)

@@ -6,7 +6,7 @@ import (
 	"barnabas/broker/record"
 )
 
-// Loader gathers what the batches of a partition of __transaction_state say, from
+// Loader gathers what the entries of a partition of __transaction_state say, from
 // the first to the last, for a Core to begin with.
 type Loader struct {
 	limits record.Limits
@@ -23,15 +23,15 @@ type Loader struct {
 // NewLoader returns a Loader that has seen nothing.
 func NewLoader(l record.Limits) *Loader { return &Loader{limits: l, ids: map[string]status{}} }
 
-// Add reads the next batch. A record that cannot be read is counted and left out:
+// Add reads the next entry. A record that cannot be read is counted and left out:
 // the other ids must not suffer.
-func (l *Loader) Add(b record.Batch) {
-	if b.IsControl() {
+func (l *Loader) Add(e record.Entry) {
+	if e.IsControl() {
 		return
 	}
-	for r, err := range b.Records(l.limits) {
+	for r, err := range e.Records(l.limits) {
 		if err != nil {
-			l.bad(b.BaseOffset(), err)
+			l.bad(e.LastOffset(), err)
 			return
 		}
 		l.Records++

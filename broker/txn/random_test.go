@@ -254,7 +254,7 @@ func (w *world) move() {
 	w.core = NewCore(old.cfg, int32(w.moves))
 	l := NewLoader(record.Limits{})
 	for _, b := range w.log {
-		l.Add(b)
+		l.Add(record.Entry(b))
 	}
 	require.NoError(w.t, l.First)
 	w.core.Loaded(w.nowMs, l)
