@@ -66,6 +66,10 @@ func (c *Core) Shift(byMs int64) {
 		t.atMs += byMs
 		t.heapMs += byMs
 	}
+	//purecore:anyorder each group for itself
+	for _, g := range c.groups {
+		g.initial.endMs += byMs
+	}
 }
 
 func (c *Core) remark(format string, args ...any) {

@@ -14,18 +14,36 @@ func TestAnEmptyGroupWaitsForMoreMembersAndNotForEver(t *testing.T) {
 	d := newDesk(t, deskConfig())
 	req := joinRequest("g", "", "t")
 	req.RebalanceTimeoutMs = 7000
-	joins := []*later[JoinResult]{d.join(req)}
-	for range 5 { // each comes while the delay runs, and prolongs it
-		d.pass(2000)
-		joins = append(joins, d.join(req))
-		if joins[0].value != nil {
-			break
-		}
+	first := d.join(req)
+	for range 6 { // each comes while the delay runs, and prolongs it
+		d.pass(1000)
+		d.join(req)
+	}
+	require.Nil(t, first.value)
+	d.pass(1000)
+	require.NotNil(t, first.value, "the delay is bounded by the rebalance timeout")
+	d.pass(60_000)
+}
+
+func TestTheDelayCountsFromTheMemberThatCameLast(t *testing.T) {
+	d := newDesk(t, deskConfig())
+	joins := []*later[JoinResult]{d.join(joinRequest("g", "", "t"))}
+	for range 10 {
+		d.pass(100)
+		joins = append(joins, d.join(joinRequest("g", "", "t")))
 	}
 	d.pass(2000)
-	require.NotNil(t, joins[0].value, "the delay is bounded by the rebalance timeout")
-	assert.Less(t, d.nowMs-startMs, int64(12_000))
-	d.pass(60_000)
+	d.nowMs -= 3_600_000 // somebody sets the clock
+	d.core.Shift(-3_600_000)
+	d.pass(999)
+	require.Nil(t, joins[0].value)
+	d.pass(1)
+	for _, j := range joins {
+		require.NotNil(t, j.value)
+		require.NoError(t, j.value.Err)
+		assert.Equal(t, int32(1), j.value.Generation)
+	}
+	assert.Len(t, joins[0].value.Members, len(joins))
 }
 
 func TestWithoutNewMembersTheDelayIsNotProlonged(t *testing.T) {

@@ -34,8 +34,8 @@ type group struct {
 	speakers map[string]int
 	joining  int
 
-	// While PreparingRebalance: the end of waiting, and how an initial delay goes
-	// on when members came meanwhile.
+	// While PreparingRebalance: the end of waiting, and what an initial delay waits
+	// for.
 	rebalance *timer
 	initial   initialDelay
 	syncs     *timer // while some are unsynced
@@ -46,13 +46,12 @@ type group struct {
 }
 
 // initialDelay is the wait for more members before the first rebalance of an
-// empty group (KIP-134). It is prolonged, while members come, up to the rebalance
-// timeout.
+// empty group (KIP-134): until none has come for group.initial.rebalance.delay.ms,
+// up to the rebalance timeout. Kafka looks only at the end of each delay whether
+// one came during it, and lets two hundred members that start together wait twice.
 type initialDelay struct {
-	on          bool
-	newMember   bool
-	delayMs     int64
-	remainingMs int64
+	on    bool
+	endMs int64 // not longer than this
 }
 
 func newGroup(name string, nowMs int64) *group {

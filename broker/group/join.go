@@ -97,7 +97,7 @@ func (c *Core) addMember(nowMs int64, g *group, id string, req *JoinRequest, rep
 	}
 	c.watch(g, m)
 	if g.state == PreparingRebalance && g.generation == 0 {
-		g.initial.newMember = true
+		c.prolong(g, nowMs)
 	}
 	g.add(m, req.ProtocolType)
 	c.timers.set(m.session, nowMs+newMemberJoinTimeoutMs)

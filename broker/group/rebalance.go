@@ -28,7 +28,7 @@ func (c *Core) prepareRebalance(g *group, nowMs int64, reason string) {
 	g.initial = initialDelay{}
 	if g.state == Empty {
 		delayMs := c.cfg.InitialRebalanceDelayMs
-		g.initial = initialDelay{on: true, delayMs: delayMs, remainingMs: max(waitMs-delayMs, 0)}
+		g.initial = initialDelay{on: true, endMs: nowMs + max(waitMs, delayMs)}
 		waitMs = delayMs
 	}
 	c.remark("group %q: rebalance of generation %d, %d members: %s", g.name, g.generation, len(g.members), reason)
@@ -49,19 +49,17 @@ func (c *Core) completeIfJoined(g *group, nowMs int64) {
 	}
 }
 
+// prolong lets an initial delay begin anew: another member has come.
+func (c *Core) prolong(g *group, nowMs int64) {
+	if g.initial.on {
+		c.timers.set(g.rebalance, min(nowMs+c.cfg.InitialRebalanceDelayMs, g.initial.endMs))
+	}
+}
+
 func (c *Core) waitedForJoins(g *group, nowMs int64) {
-	if g.state != PreparingRebalance {
-		return
+	if g.state == PreparingRebalance {
+		c.completeJoin(g, nowMs)
 	}
-	if d := &g.initial; d.on && d.newMember && d.remainingMs != 0 {
-		d.newMember = false
-		waited := d.delayMs
-		d.delayMs = min(c.cfg.InitialRebalanceDelayMs, d.remainingMs)
-		d.remainingMs = max(d.remainingMs-waited, 0)
-		c.timers.set(g.rebalance, nowMs+d.delayMs)
-		return
-	}
-	c.completeJoin(g, nowMs)
 }
 
 // completeJoin begins the next generation with those who have joined, and with
