@@ -310,7 +310,7 @@ type groupKeeper struct{ *group.Core }
 func (k *groupKeeper) load(nowMs int64, batches []record.Batch) {
 	l := group.NewLoader(record.Limits{MaxDecompressed: 1 << 20})
 	for _, b := range batches {
-		l.Add(b)
+		l.Add(record.Entry(b))
 	}
 	k.Loaded(nowMs, l)
 }
@@ -334,7 +334,7 @@ type txnKeeper struct{ *txn.Core }
 func (k *txnKeeper) load(nowMs int64, batches []record.Batch) {
 	l := txn.NewLoader(record.Limits{MaxDecompressed: 1 << 20})
 	for _, b := range batches {
-		l.Add(b)
+		l.Add(record.Entry(b))
 	}
 	k.Loaded(nowMs, l)
 }
