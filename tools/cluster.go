@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -26,15 +27,36 @@ var clusterArguments = []subcommands.Argument{
 	{Name: "config", Short: "c", Value: "CONFIG", Doc: "Property file with settings of the client."},
 }
 
+// clusterCommand39 is what 3.9.1 made of the command: it can also ask the controllers of a cluster that has no ZooKeeper, and one of the two has to be given.
+func clusterCommand39() subcommands.Command {
+	command := clusterCommand
+	command.Commands = slices.Clone(command.Commands)
+	for i := range command.Commands {
+		sub := &command.Commands[i]
+		sub.OneOf = [][]string{{"bootstrap-server", "bootstrap-controller"}}
+		sub.Arguments = slices.Insert(slices.Clone(sub.Arguments), 1, subcommands.Argument{Name: "bootstrap-controller", Short: "C", Value: "BOOTSTRAP_CONTROLLER",
+			Doc: "Controllers of a cluster without ZooKeeper. This one has ZooKeeper."})
+	}
+	return command
+}
+
 // Cluster is kafka-cluster.
 func Cluster(args []string, _ io.Reader, stdout, stderr io.Writer) int {
-	call, err := clusterCommand.Parse(args)
+	command := clusterCommand
+	if compat39() {
+		command = clusterCommand39()
+	}
+	call, err := command.Parse(args)
 	if err != nil {
 		return subcommands.Report(err, stdout, stderr)
 	}
 	settings, err := clientOptions{[]string{"bootstrap-server"}, "config", ""}.settings(callArguments{call})
 	if err != nil {
 		fmt.Fprintln(stderr, err)
+		return 1
+	}
+	if call.Has("bootstrap-controller") {
+		fmt.Fprintln(stderr, "This cluster has no controllers of its own: it is coordinated by ZooKeeper. Please specify --bootstrap-server.")
 		return 1
 	}
 	if settings["bootstrap.servers"] == "" {

@@ -240,7 +240,7 @@ func (c Command) complete(program string, call *Call) error {
 		}
 		switch {
 		case given == nil:
-			return c.wrong(program, "one of the arguments --"+strings.Join(group, " --")+" is required")
+			return c.wrong(program, "one of the arguments "+c.spelled(group)+" is required")
 		case len(given) > 1:
 			return c.wrong(program, fmt.Sprintf("argument --%s: not allowed with argument --%s", given[1], given[0]))
 		}
@@ -251,6 +251,22 @@ func (c Command) complete(program string, call *Call) error {
 		}
 	}
 	return nil
+}
+
+// spelled lists arguments as they are written, in both forms where there are two.
+func (c Command) spelled(names []string) string {
+	var words []string
+	for _, a := range c.Arguments {
+		if !slices.Contains(names, a.Name) {
+			continue
+		}
+		word := "--" + a.Name
+		if a.Short != "" {
+			word += "/-" + a.Short
+		}
+		words = append(words, word)
+	}
+	return strings.Join(words, " ")
 }
 
 // word stands for the sub-commands in texts.

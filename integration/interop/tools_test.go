@@ -1,0 +1,359 @@
+package interop
+
+import (
+	"bufio"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"sort"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"barnabas/broker/record"
+	"barnabas/integration/cluster"
+	"barnabas/integration/lane"
+	"barnabas/zkstate/zktest"
+)
+
+// Each tool is run as it is ours and as it is Kafka's, on the same broker: exit code, standard output, and the reason that is given on standard error must be the same.
+
+// toolCall is one call. BROKER stands for the broker's address, NOBODY for an address where nobody listens.
+type toolCall struct {
+	command, args string
+	only          string // the release that has it; "" is both
+	said          string // what both have to say on standard output or error, whatever else stands there; "" compares all of it
+}
+
+// classesOf are the main classes of the commands, in 2.8.2 and in 3.9.1; "" where a release has none, or is not run because its tools are in a jar of their own.
+var classesOf = map[string][2]string{
+	"kafka-topics":              {"kafka.admin.TopicCommand", "org.apache.kafka.tools.TopicCommand"},
+	"kafka-configs":             {"kafka.admin.ConfigCommand", "kafka.admin.ConfigCommand"},
+	"kafka-consumer-groups":     {"kafka.admin.ConsumerGroupCommand", "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"},
+	"kafka-get-offsets":         {"kafka.tools.GetOffsetShell", "org.apache.kafka.tools.GetOffsetShell"},
+	"kafka-delete-records":      {"kafka.admin.DeleteRecordsCommand", "org.apache.kafka.tools.DeleteRecordsCommand"},
+	"kafka-log-dirs":            {"kafka.admin.LogDirsCommand", "org.apache.kafka.tools.LogDirsCommand"},
+	"kafka-leader-election":     {"kafka.admin.LeaderElectionCommand", "org.apache.kafka.tools.LeaderElectionCommand"},
+	"kafka-cluster":             {"kafka.tools.ClusterTool", "org.apache.kafka.tools.ClusterTool"},
+	"kafka-broker-api-versions": {"kafka.admin.BrokerApiVersionsCommand", "kafka.admin.BrokerApiVersionsCommand"},
+	"kafka-reassign-partitions": {"kafka.admin.ReassignPartitionsCommand", "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"},
+	"kafka-console-consumer":    {"kafka.tools.ConsoleConsumer", "org.apache.kafka.tools.consumer.ConsoleConsumer"},
+	"kafka-console-producer":    {"kafka.tools.ConsoleProducer", "kafka.tools.ConsoleProducer"},
+	"kafka-consumer-perf-test":  {"kafka.tools.ConsumerPerformance", "org.apache.kafka.tools.ConsumerPerformance"},
+	"kafka-producer-perf-test":  {"", "org.apache.kafka.tools.ProducerPerformance"},
+	"kafka-verifiable-consumer": {"", "org.apache.kafka.tools.VerifiableConsumer"},
+	"kafka-verifiable-producer": {"", "org.apache.kafka.tools.VerifiableProducer"},
+	"kafka-transactions":        {"", "org.apache.kafka.tools.TransactionsCommand"},
+}
+
+func toolCalls() []toolCall {
+	calls := []toolCall{
+		{command: "kafka-transactions", args: ""},
+		{command: "kafka-transactions", args: "list"},
+		{command: "kafka-transactions", args: "--bootstrap-server BROKER"},
+		{command: "kafka-transactions", args: "--bootstrap-server BROKER describe"},
+		{command: "kafka-transactions", args: "--bootstrap BROKER list extra"},
+		{command: "kafka-transactions", args: "--bootstrap-server BROKER list --duration-filter z"},
+		{command: "kafka-transactions", args: "--version"},
+		{command: "kafka-transactions", args: "--bootstrap-server BROKER list"},
+		{command: "kafka-transactions", args: "--bootstrap-server BROKER list --duration-filter 10000000"},
+		{command: "kafka-transactions", args: "--bootstrap-server BROKER describe --transactional-id done"},
+		{command: "kafka-transactions", args: "--bootstrap-server BROKER describe --transactional-id open"},
+		{command: "kafka-transactions", args: "--bootstrap-server BROKER describe --transactional-id nope"},
+		{command: "kafka-transactions", args: "--bootstrap-server BROKER describe-producers --topic orders --partition 0"},
+		{command: "kafka-transactions", args: "--bootstrap-server BROKER describe-producers --topic orders --partition 0 --broker-id 1"},
+		{command: "kafka-transactions", args: "--bootstrap-server BROKER find-hanging"},
+		{command: "kafka-transactions", args: "--bootstrap-server BROKER find-hanging --broker-id 1 --partition 0"},
+		{command: "kafka-transactions", args: "--bootstrap-server BROKER find-hanging --topic nope"},
+		{command: "kafka-transactions", args: "--bootstrap-server BROKER find-hanging --topic orders --max-transaction-timeout 0"},
+		{command: "kafka-transactions", args: "--bootstrap-server BROKER find-hanging --topic hung --max-transaction-timeout 0"},
+		{command: "kafka-transactions", args: "--bootstrap-server BROKER find-hanging --broker-id 1 --max-transaction-timeout 0"},
+		{command: "kafka-transactions", args: "--bootstrap-server BROKER find-hanging --broker-id 1"},
+		{command: "kafka-transactions", args: "--bootstrap-server BROKER abort --topic hung --partition 0"},
+		{command: "kafka-transactions", args: "--bootstrap-server BROKER abort --topic hung --partition 0 --producer-id 4711"},
+		{command: "kafka-transactions", args: "--bootstrap-server BROKER abort --topic hung --partition 0 --start-offset 77"},
+		{command: "kafka-transactions", args: "--bootstrap-server BROKER abort --topic orders --partition 0 --producer-id 4711 --producer-epoch 0 --coordinator-epoch 0"},
+
+		{command: "kafka-verifiable-consumer", args: "--topic orders"},
+		{command: "kafka-verifiable-consumer", args: "--topic orders --group-id g"},
+		{command: "kafka-verifiable-consumer", args: "--topic orders --group-id g --bootstrap-server BROKER --broker-list BROKER"},
+		{command: "kafka-verifiable-consumer", args: "--topic orders --group-id g --bootstrap-server BROKER --max-messages z"},
+		{command: "kafka-verifiable-consumer", args: "--topic orders --group-id vOURS --bootstrap-server BROKER --max-messages 3 --verbose"},
+		{command: "kafka-verifiable-consumer", args: "--topic orders --group-id wOURS --broker-list BROKER --max-messages 2 --enable-autocommit --assignment-strategy org.apache.kafka.clients.consumer.RoundRobinAssignor"},
+		{command: "kafka-verifiable-consumer", args: "--topic orders --group-id xOURS --bootstrap-server BROKER --max-messages 2 --reset-policy none", said: `"name":"shutdown_complete"`},
+		{command: "kafka-verifiable-producer", args: "--topic orders --bootstrap-server BROKER --max-messages z"},
+
+		{command: "kafka-consumer-perf-test", args: "--messages 10 --topic orders"},
+		{command: "kafka-consumer-perf-test", args: "--messages 10 --bootstrap-server BROKER"},
+		{command: "kafka-consumer-perf-test", args: "--topic orders --bootstrap-server BROKER"},
+		{command: "kafka-consumer-perf-test", args: "--version"},
+		{command: "kafka-consumer-perf-test", args: "--messages 5 --topic orders --bootstrap-server BROKER --threads 2 --date-format yyyy"},
+		{command: "kafka-consumer-perf-test", args: "--messages 5 --topic orders --bootstrap-server BROKER --show-detailed-stats --hide-header"},
+		{command: "kafka-consumer-perf-test", args: "--messages 500 --topic orders --broker-list BROKER --timeout 1500 --from-latest"},
+		{command: "kafka-consumer-perf-test", args: "--messages 5 --topic orders --bootstrap-server BROKER --reporting-interval 0", said: "Reporting interval must be greater than 0."},
+		{command: "kafka-consumer-perf-test", args: "--messages 5 --topic orders --bootstrap-server BROKER --date-format foo", said: "Illegal pattern character 'f'"},
+		{command: "kafka-consumer-perf-test", args: "--messages z --topic orders --bootstrap-server BROKER", said: "Cannot parse argument 'z' of option messages"},
+		{command: "kafka-consumer-perf-test", args: "--messages 5 --topic orders --bootstrap-server NOBODY --timeout 300", said: "WARNING: Exiting before consuming the expected number of messages: timeout (300 ms) exceeded."},
+
+		{command: "kafka-get-offsets", args: "--broker-list BROKER --topic orders"},
+		{command: "kafka-get-offsets", args: "--bootstrap-server BROKER --topic orders --time earliest", only: "3.9.1"},
+		{command: "kafka-cluster", args: "cluster-id --bootstrap-server BROKER"},
+		{command: "kafka-cluster", args: "cluster-id"},
+		{command: "kafka-cluster", args: "cluster-it"},
+		{command: "kafka-topics", args: "--bootstrap-server BROKER --describe --topic orders"},
+		{command: "kafka-topics", args: "--bootstrap-server BROKER --list --describe"},
+		{command: "kafka-consumer-groups", args: "--bootstrap-server BROKER", said: "Command must include exactly one action"},
+		{command: "kafka-consumer-groups", args: "--bootstrap-server BROKER --describe --group nope"},
+		{command: "kafka-leader-election", args: "--bootstrap-server BROKER --election-type preferred --topic orders --partition 0", said: "Valid replica already elected for partitions"},
+		{command: "kafka-leader-election", args: "--bootstrap-server BROKER --election-type preferred --topic orders --partition 0 --admin.config nosuch.properties", said: "nosuch.properties"},
+		{command: "kafka-leader-election", args: "--bootstrap-server BROKER --election-type dirty --all-topic-partitions", said: "dirty"},
+		{command: "kafka-leader-election", args: "--election-type preferred --topic orders", said: "Missing required option(s)"},
+		{command: "kafka-log-dirs", args: "--bootstrap-server BROKER --describe --broker-list 1 --topic-list nope"},
+	}
+	for command := range classesOf {
+		switch command {
+		case "kafka-transactions", "kafka-verifiable-consumer", "kafka-verifiable-producer", "kafka-producer-perf-test", "kafka-cluster":
+			calls = append(calls, toolCall{command: command, args: "--bogus"})
+		default:
+			calls = append(calls, toolCall{command: command, args: "--bogus", said: "bogus is not a recognized option"}, toolCall{command: command, args: "", said: "Option "})
+		}
+	}
+	sort.SliceStable(calls, func(i, j int) bool { return calls[i].command < calls[j].command })
+	return calls
+}
+
+func TestOurToolsSayWhatKafkasSay(t *testing.T) {
+	lane.Java(t)
+	c := cluster.Start(t, zktest.Embedded(t).Addr(), 1, map[string]string{"group.initial.rebalance.delay.ms": "0", "transaction.partition.verification.enable": "false",
+		"offsets.topic.num.partitions": "1", "offsets.topic.replication.factor": "1", "transaction.state.log.num.partitions": "1", "transaction.state.log.replication.factor": "1", "transaction.state.log.min.isr": "1"})
+	furnish(t, c)
+	for at, version := range []string{"2.8.2", "3.9.1"} {
+		t.Run(version, func(t *testing.T) {
+			kafka := startEachTool(t, version)
+			for _, call := range toolCalls() {
+				class := classesOf[call.command][at]
+				if class == "" || call.only != "" && call.only != version {
+					continue
+				}
+				args := strings.Fields(strings.NewReplacer("BROKER", c.Brokers[0].Addr, "NOBODY", "127.0.0.1:1").Replace(call.args))
+				own := strings.Fields(strings.ReplaceAll(strings.Join(args, " "), "OURS", "-ours-"+version))
+				want := kafka.run(t, class, strings.Fields(strings.ReplaceAll(strings.Join(args, " "), "OURS", "-theirs-"+version)))
+				got := runOwn(t, version, call.command, own)
+				compareTools(t, call, want, got)
+			}
+			if version == "3.9.1" {
+				hangingTransactionsAreAborted(t, kafka, c.Brokers[0].Addr)
+			}
+		})
+	}
+}
+
+// Of two transactions that hang each tool aborts one, and finds that the other's is gone.
+func hangingTransactionsAreAborted(t *testing.T, kafka *eachTool, broker string) {
+	t.Helper()
+	class := classesOf["kafka-transactions"][1]
+	for partition, abort := range []func(args ...string) said{
+		func(args ...string) said { return runOwn(t, "3.9.1", "kafka-transactions", args) },
+		func(args ...string) said { return kafka.run(t, class, args) },
+	} {
+		got := abort("--bootstrap-server", broker, "abort", "--topic", "hung", "--partition", strconv.Itoa(partition), "--start-offset", "0")
+		assert.Zero(t, got.exit, got.err)
+		assert.Empty(t, got.out)
+		call := toolCall{command: "kafka-transactions", args: "find-hanging, after an abort"}
+		args := []string{"--bootstrap-server", broker, "find-hanging", "--topic", "hung", "--max-transaction-timeout", "0"}
+		left := runOwn(t, "3.9.1", "kafka-transactions", args)
+		compareTools(t, call, kafka.run(t, class, args), left)
+		assert.Equal(t, 1-partition, strings.Count(left.out, "hung"), left.out)
+	}
+}
+
+// said is what a tool said, and how it ended.
+type said struct {
+	exit     int
+	out, err string
+}
+
+func compareTools(t *testing.T, call toolCall, want, got said) {
+	t.Helper()
+	name := call.command + " " + call.args
+	assert.Equal(t, want.exit, got.exit, "%s: exit code; Kafka's says %s%s, ours %s%s", name, want.out, want.err, got.out, got.err)
+	if call.said != "" {
+		assert.Contains(t, want.out+want.err, call.said, name+": Kafka's")
+		assert.Contains(t, got.out+got.err, call.said, name+": ours")
+		return
+	}
+	assert.Equal(t, plainTool(want.out), plainTool(got.out), "%s: standard output", name)
+	assert.Equal(t, reason(want.err), reason(got.err), "%s: the reason on standard error", name)
+}
+
+var (
+	eventTimes   = regexp.MustCompile(`"timestamp":\d+`)
+	polledCounts = regexp.MustCompile(`"records_consumed","count":\d+`)
+	decimals     = regexp.MustCompile(`-?\d+\.\d+`)
+	clocks       = regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d:\d{3}`)
+	millis       = regexp.MustCompile(`(, )\d+(, )\d+(, N, N)$`)
+	startedAt    = regexp.MustCompile(`\t\d{13} +\t\d+ +\t`) // of a transaction, and for how long it has lasted
+	minutesOpen  = regexp.MustCompile(`\t\d+ +\t$`)
+)
+
+// plainTool takes what differs from run to run out of standard output: times, rates, and the order of maps.
+func plainTool(text string) string {
+	var lines []string
+	for _, line := range strings.Split(strings.Trim(text, "\n"), "\n") {
+		line = eventTimes.ReplaceAllString(line, `"timestamp":T`)
+		line = polledCounts.ReplaceAllString(line, `"records_consumed","count":N`)
+		line = clocks.ReplaceAllString(decimals.ReplaceAllString(line, "N"), "CLOCK")
+		line = millis.ReplaceAllString(line, "${1}MS${2}MS$3")
+		if startedAt.MatchString(line) && strings.HasPrefix(line, "1 ") {
+			cells := strings.Split(startedAt.ReplaceAllString(line, "\tAT\tFOR\t"), "\t")
+			for i, cell := range cells {
+				parts := strings.Split(strings.TrimSpace(cell), ",")
+				sort.Strings(parts)
+				cells[i] = strings.Join(parts, ",")
+			}
+			line = strings.Join(cells, "\t")
+		}
+		lines = append(lines, minutesOpen.ReplaceAllString(line, "\tMINUTES\t"))
+	}
+	sort.Strings(lines)
+	return strings.Join(lines, "\n")
+}
+
+var javaLog = regexp.MustCompile(`^(SLF4J|log4j|\[\d{4}-).*`)
+
+// reason is why a tool did not do what it was asked: after the usage line of one kind of parser, before the help of the other. Kafka breaks long lines of it.
+func reason(text string) string {
+	if _, after, ok := strings.Cut(text, ": error:"); ok {
+		before, _, _ := strings.Cut(after, "\n\n")
+		return strings.ReplaceAll(strings.Join(strings.Fields(before), " "), "- ", "-")
+	}
+	if _, after, ok := strings.Cut(text, ":  error:"); ok {
+		return reason(": error:" + after)
+	}
+	for _, line := range strings.Split(text, "\n") {
+		if line = strings.TrimSpace(line); line != "" && !javaLog.MatchString(line) {
+			return line
+		}
+	}
+	return ""
+}
+
+func runOwn(t *testing.T, version, command string, args []string) said {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, cluster.Binary(t), append([]string{command}, args...)...)
+	cmd.Env = append(os.Environ(), "BARNABAS_COMPAT="+version)
+	var out, errs strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	if err != nil {
+		var failed *exec.ExitError
+		require.ErrorAs(t, err, &failed)
+	}
+	return said{cmd.ProcessState.ExitCode(), out.String(), errs.String()}
+}
+
+// eachTool is a JVM that runs main classes one after the other.
+type eachTool struct {
+	in  io.Writer
+	out *bufio.Reader
+}
+
+func startEachTool(t *testing.T, version string) *eachTool {
+	t.Helper()
+	lib := lane.KafkaJars(t, version)
+	cmd := exec.Command(lane.Java(t), "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.security.manager=allow", "-cp", lib+"/*", filepath.Join("testdata", "tools", "EachTool.java"))
+	in, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	var faults strings.Builder
+	cmd.Stderr = &faults
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(faults.String())
+		}
+		_ = in.Close()
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	return &eachTool{in, bufio.NewReader(out)}
+}
+
+func (e *eachTool) run(t *testing.T, class string, args []string) said {
+	t.Helper()
+	_, err := fmt.Fprintln(e.in, strings.Join(append([]string{class}, args...), "\x1f"))
+	require.NoError(t, err)
+	line, err := e.out.ReadString('\n')
+	require.NoError(t, err, "%s %v", class, args)
+	parts := strings.Split(strings.TrimSuffix(line, "\n"), " ")
+	require.Len(t, parts, 3, line)
+	exit, err := strconv.Atoi(parts[0])
+	require.NoError(t, err)
+	var texts [2]string
+	for i, part := range parts[1:] {
+		text, err := base64.StdEncoding.DecodeString(part)
+		require.NoError(t, err)
+		texts[i] = string(text)
+	}
+	return said{exit, texts[0], texts[1]}
+}
+
+// furnish puts there what the tools are to tell of: records, a transaction that was committed, one that is open, and one that hangs, of which no coordinator knows.
+func furnish(t *testing.T, c *cluster.Cluster) {
+	t.Helper()
+	client := franz(t, c, kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	for topic, partitions := range map[string]int32{"orders": 2, "hung": 2} {
+		req := kmsg.NewPtrCreateTopicsRequest()
+		r := kmsg.NewCreateTopicsRequestTopic()
+		r.Topic, r.NumPartitions, r.ReplicationFactor = topic, partitions, 1
+		req.Topics = append(req.Topics, r)
+		_, err := req.RequestWith(t.Context(), client)
+		require.NoError(t, err)
+	}
+	for i := range 10 {
+		require.NoError(t, client.ProduceSync(t.Context(), &kgo.Record{Topic: "orders", Partition: 0, Key: []byte("k"), Value: []byte(strconv.Itoa(i))}).FirstErr())
+	}
+	for _, id := range []string{"done", "open"} {
+		sender := franz(t, c, kgo.TransactionalID(id), kgo.TransactionTimeout(10*time.Minute), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+		require.NoError(t, sender.BeginTransaction())
+		for partition := range int32(2) {
+			require.NoError(t, sender.ProduceSync(t.Context(), &kgo.Record{Topic: "orders", Partition: partition, Value: []byte(id)}).FirstErr())
+		}
+		if id == "done" {
+			require.NoError(t, sender.EndTransaction(t.Context(), kgo.TryCommit))
+		}
+	}
+	b := record.NewBuilder(record.BuilderOptions{Producer: &record.Producer{ID: 4711, Transactional: true}})
+	b.Append(time.Now().UnixMilli(), nil, []byte("hangs"))
+	batch, err := b.Build()
+	require.NoError(t, err)
+	req := kmsg.NewPtrProduceRequest()
+	req.Acks, req.TimeoutMillis, req.TransactionID = -1, 10_000, kmsg.StringPtr("gone")
+	topic := kmsg.NewProduceRequestTopic()
+	topic.Topic = "hung"
+	for partition := range int32(2) {
+		p := kmsg.NewProduceRequestTopicPartition()
+		p.Partition, p.Records = partition, batch
+		topic.Partitions = append(topic.Partitions, p)
+	}
+	req.Topics = append(req.Topics, topic)
+	resp, err := req.RequestWith(t.Context(), client)
+	require.NoError(t, err)
+	for _, p := range resp.Topics[0].Partitions {
+		require.Zero(t, p.ErrorCode)
+	}
+}
