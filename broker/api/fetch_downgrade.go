@@ -60,6 +60,7 @@ func (op *fetchCall) downgradeOne(r *partition.FetchResult, from int64, to int8)
 	}
 	for at := from; r.Records.Length > 0; {
 		source := newDowngraded(r.Records, record.Downgrade{To: to, From: from, Limits: log.Limits()})
+		source.asItIs = log.Config().Format.Magic() <= to
 		err := source.begin()
 		if err != nil {
 			return err
@@ -124,6 +125,9 @@ type downgraded struct {
 	any     bool  // there was a whole entry
 	last    int64 // last offset of the last whole entry
 	filling bool
+	// asItIs: the log's format is the reader's, so that the cut end of what was read is of use: readers of versions below 3
+	// see from it that a message is too large for what they ask.
+	asItIs bool
 }
 
 // downgradeWindow is how much of a log is read at once, unless an entry is larger.
@@ -150,6 +154,9 @@ func (d *downgraded) convert() error {
 	d.ready, d.given = d.ready[:0], 0
 	for len(d.ready) == 0 {
 		entry, err := d.next()
+		if err == io.EOF && d.asItIs {
+			return d.cutEnd()
+		}
 		if err != nil {
 			return err
 		}
@@ -161,6 +168,15 @@ func (d *downgraded) convert() error {
 			return err
 		}
 	}
+	return nil
+}
+
+// cutEnd makes a piece of an entry ready that is not whole.
+func (d *downgraded) cutEnd() error {
+	if err := d.fill(1); err != nil {
+		return err
+	}
+	d.ready, d.unread = append(d.ready, d.unread...), nil
 	return nil
 }
 

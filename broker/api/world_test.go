@@ -149,9 +149,7 @@ func (noISRChange) ChangeISR(partition.ISRChange, func(partition.ISRChanged, err
 // newWorld is broker 1 or 2 of the cluster that the goldens were recorded from,
 // broker 1 being the controller.
 func newWorld(t *testing.T, broker int32, cluster recordedCluster) *world {
-	w := &world{t: t, cache: metadata.NewCache(), admin: &playedAdmin{}, ids: &countingIDs{}, epoch: 100, registered: playedRegistrations{}}
-	w.controller = &playedController{active: broker == 1}
-	topicConfig := func(topic string) commitlog.Config {
+	w := openWorld(t, broker, cluster.clusterID, func(topic string) commitlog.Config {
 		c := commitlog.DefaultConfig()
 		for _, known := range goldenTopics {
 			if known.name == topic && known.compacted {
@@ -159,7 +157,15 @@ func newWorld(t *testing.T, broker int32, cluster recordedCluster) *world {
 			}
 		}
 		return c
-	}
+	})
+	w.populate(broker, cluster)
+	return w
+}
+
+// openWorld is a broker that was told of nothing yet.
+func openWorld(t *testing.T, broker int32, clusterID string, topicConfig func(topic string) commitlog.Config) *world {
+	w := &world{t: t, cache: metadata.NewCache(), admin: &playedAdmin{}, ids: &countingIDs{}, epoch: 100, registered: playedRegistrations{}}
+	w.controller = &playedController{active: broker == 1}
 	logs, err := commitlog.Open(commitlog.ManagerConfig{
 		Dirs: []string{t.TempDir()}, FS: vfs.OS, Default: commitlog.DefaultConfig(), TopicConfig: topicConfig, Now: time.Now, Log: quiet(),
 	})
@@ -168,7 +174,7 @@ func newWorld(t *testing.T, broker int32, cluster recordedCluster) *world {
 		BrokerID: broker, ReplicaLagTimeMax: time.Hour, FS: vfs.OS, Log: quiet(), Now: time.Now,
 	}, logs, noISRChange{}, nobodyFollows{})
 	w.d = New(Config{
-		BrokerID: broker, ClusterID: cluster.clusterID, InterBrokerListener: "PLAINTEXT",
+		BrokerID: broker, ClusterID: clusterID, InterBrokerListener: "PLAINTEXT",
 		AutoCreateTopics: true, DeleteTopics: true, OffsetMetadataMaxBytes: 4096, FetchSessionSlots: 1000, FeaturesEpoch: func() int64 { return 0 }, Log: quiet(),
 		VerifyTransactions: func() bool { return true }, MarkerTimeout: 10 * time.Second,
 	}, Dependencies{
@@ -185,7 +191,6 @@ func newWorld(t *testing.T, broker int32, cluster recordedCluster) *world {
 	for _, door := range []string{"PLAINTEXT", "OUT"} {
 		w.conns[door] = &wire.Conn{Listener: door, Remote: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 5}}
 	}
-	w.populate(broker, cluster)
 	return w
 }
 

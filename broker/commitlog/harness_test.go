@@ -151,7 +151,7 @@ func readAll(t testing.TB, l *Log, from, upTo int64) []record.Record {
 		require.Len(t, data, r.Bytes)
 		next := from
 		for len(data) > 0 {
-			b, rest, err := record.Next(data)
+			b, rest, err := record.NextEntry(data)
 			if err == io.ErrUnexpectedEOF {
 				break
 			}

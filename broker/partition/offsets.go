@@ -32,7 +32,8 @@ var timeSince = [...]int16{-TimeLatest: 1, -TimeEarliest: 1, -TimeMax: 7, -TimeE
 // consumer might be told an offset below one that the old leader already showed:
 // OFFSET_NOT_AVAILABLE, or LEADER_NOT_AVAILABLE below version 5 (KIP-207, H13).
 // Other errors: UNSUPPORTED_VERSION for a special timestamp that the version does
-// not know, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, NOT_LEADER_OR_FOLLOWER,
+// not know, UNSUPPORTED_FOR_MESSAGE_FORMAT for a time in a log whose format has
+// none, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, NOT_LEADER_OR_FOLLOWER,
 // UNKNOWN_TOPIC_OR_PARTITION, KAFKA_STORAGE_ERROR.
 func (m *Manager) ListOffset(topic string, partition int32, timestamp int64, readCommitted bool, replicaID, currentLeaderEpoch int32, version int16) (ts, offset int64, leaderEpoch int32, err error) {
 	if timestamp < 0 && (timestamp < timestampsFrom || version < timeSince[-timestamp]) {
@@ -82,6 +83,9 @@ func (m *Manager) ListOffset(topic string, partition int32, timestamp int64, rea
 		return noTimestamp, None, None, lagging
 	}
 
+	if log.Config().Format == commitlog.FormatV0 {
+		return noTimestamp, None, None, kerr.UnsupportedForMessageFormat // its messages have no times
+	}
 	var found bool
 	if timestamp == TimeMax {
 		offset, ts, leaderEpoch, found, err = log.MaxTimestampOffset()

@@ -9,9 +9,10 @@ import (
 // wraps. Compaction and upgrades leave logs that have all of them, one behind the other.
 type Entry []byte
 
-// NextEntry cuts the first entry off buf: Next or NextMessage, as its magic says.
+// NextEntry cuts the first entry off buf: Next or NextMessage, as its magic says. Where buf ends before the magic a size
+// that only a message can have is no mistake.
 func NextEntry(buf []byte) (e Entry, rest []byte, err error) {
-	if magic, ok := PeekMagic(buf); ok && (magic == 0 || magic == 1) {
+	if magic, ok := PeekMagic(buf); !ok || magic == 0 || magic == 1 {
 		m, rest, err := NextMessage(buf)
 		return Entry(m), rest, err
 	}
