@@ -9,6 +9,7 @@ package commitlog
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"sort"
 	"strconv"
@@ -206,4 +207,19 @@ func (c *epochCache) flush(f vfs.FS, dir string) error {
 		return err
 	}
 	return nil
+}
+
+// leave writes the file of a log that was never used, if the list changed. It is not synced: after a power cut it may be
+// broken or absent, and describes nothing that is there.
+func (c *epochCache) leave(f vfs.FS, dir string) error {
+	c.write.Lock()
+	defer c.write.Unlock()
+	if !c.dirty.Swap(false) {
+		return nil
+	}
+	h, err := f.OpenFile(filepath.Join(dir, epochFile), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return err
+	}
+	return errors.Join(h.Append(c.load().encode()), h.Close())
 }

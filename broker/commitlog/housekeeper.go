@@ -150,7 +150,14 @@ func (m *Manager) flushOverdue(now time.Time) {
 	})
 }
 
-func (m *Manager) flushEpochs() { m.eachLog(func(l *Log) { _ = l.flushEpochs() }) }
+// flushEpochs leaves out logs that nothing was ever written to: their epochs describe nothing.
+func (m *Manager) flushEpochs() {
+	m.eachLog(func(l *Log) {
+		if !l.unsettled.Load() {
+			_ = l.flushEpochs()
+		}
+	})
+}
 
 func (m *Manager) expireProducers(now time.Time) {
 	m.eachLog(func(l *Log) { l.expireProducers(now.UnixMilli()) })

@@ -17,6 +17,15 @@ func (tp TopicPartition) String() string {
 	return tp.Topic + "-" + strconv.Itoa(int(tp.Partition))
 }
 
+// hash spreads partitions evenly (FNV-1a).
+func (tp TopicPartition) hash() uint32 {
+	h := uint32(2166136261)
+	for i := range len(tp.Topic) {
+		h = (h ^ uint32(tp.Topic[i])) * 16777619
+	}
+	return h + uint32(tp.Partition)
+}
+
 // TopicID is the unique id of a topic (KIP-516). The zero value means that the topic has none.
 type TopicID [16]byte
 

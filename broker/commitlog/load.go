@@ -35,8 +35,9 @@ func newLog(env *environment, parent *logDir, tp TopicPartition, dir string, c C
 	return l
 }
 
-// create makes the files of a new log that begins at offset 0; its folder is there. Nothing is synced here: a broker that becomes replica of
-// thousands of new partitions would wait for thousands of fsyncs. The flusher does it, or the first append (settled).
+// create makes the files of a new log that begins at offset 0; its folder is there. Nothing is synced before the first
+// append (settled): a broker that becomes replica of thousands of new partitions would wait for tens of thousands of fsyncs,
+// and what a power cut takes away of an empty log is made again.
 func (l *Log) create(id TopicID) error {
 	if !id.IsZero() {
 		f, err := l.env.fs.OpenFile(l.place.path(partitionMetadataFile), openCreate|os.O_TRUNC, 0o644)
@@ -141,6 +142,9 @@ func (l *Log) loadTopicID() error {
 		return err
 	}
 	l.topicID.Store(&id)
+	if len(l.list()) == 1 && l.active().base == 0 && l.Size() == 0 {
+		l.unsettled.Store(true) // it may have been left without a sync
+	}
 	return nil
 }
 
@@ -491,6 +495,11 @@ func (l *Log) close() error {
 	if err := l.Err(); err != nil {
 		return err
 	}
+	if l.unsettled.Load() && l.EndOffset() == 0 {
+		err := l.epochs.leave(l.env.fs, l.Dir())
+		l.retire() // it was never used: nothing of it needs to be there again
+		return l.parent.fail(err)
+	}
 	l.mu.Lock()
 	err := l.active().seal()
 	if err == nil {
@@ -508,9 +517,14 @@ func (l *Log) close() error {
 	if err := l.active().syncAll(); err != nil {
 		return l.parent.fail(err)
 	}
+	l.retire()
+	return nil
+}
+
+// retire takes the log out of use.
+func (l *Log) retire() {
 	l.closed.Store(true)
 	for _, s := range l.list() {
 		s.doom()
 	}
-	return nil
 }

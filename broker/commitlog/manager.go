@@ -36,6 +36,8 @@ type Manager struct {
 		closed    bool
 	}
 
+	creating [32]sync.Mutex // by hash: who holds one makes a log
+
 	cleaner       cleaner
 	cleanerChange sync.Mutex // held while the threads are started and ended
 	cleanerRun    *cleanerRun
@@ -224,60 +226,72 @@ func (m *Manager) GetFuture(tp TopicPartition) *Log { return m.lookup(tp, true) 
 // While a directory is offline a partition may have its log in there: then the caller must know that the partition is new.
 // A directory in which not even a folder can be made goes offline, and the next one is taken.
 func (m *Manager) GetOrCreate(tp TopicPartition, id TopicID, isFuture bool) (*Log, error) {
-	l := m.lookup(tp, isFuture)
-	if l != nil {
+	if l := m.lookup(tp, isFuture); l != nil {
 		return l, l.parent.err()
 	}
-	c := m.cfg.TopicConfig(tp.Topic) // may ask ZooKeeper: not under the lock
+	one := &m.creating[tp.hash()%uint32(len(m.creating))]
+	one.Lock() // many logs are made side by side, but each once
+	defer one.Unlock()
+	if l := m.lookup(tp, isFuture); l != nil {
+		return l, l.parent.err()
+	}
+	state := currentDir
+	if isFuture {
+		state = futureDir
+	}
+	name, err := dirName(tp, state)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", kerr.InvalidTopicException, err)
+	}
+	c := m.cfg.TopicConfig(tp.Topic)
 	for {
-		d, err := m.chooseDir(tp, isFuture)
+		d, err := m.takePlace(tp, isFuture)
 		if err != nil {
 			return nil, err
 		}
-		state := currentDir
-		if isFuture {
-			state = futureDir
-		}
-		name, err := dirName(tp, state)
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", kerr.InvalidTopicException, err)
-		}
 		l := newLog(m.env, &d.logDir, tp, filepath.Join(d.path, name), c)
 		l.future.Store(isFuture)
-		if err := m.cfg.FS.MkdirAll(l.Dir(), 0o755); err != nil {
-			if err = d.fail(err); isFuture {
-				return nil, err
-			}
+		err = m.cfg.FS.MkdirAll(l.Dir(), 0o755)
+		if err != nil && !isFuture {
+			_ = d.fail(err)
+			m.leavePlace(d)
 			continue
 		}
-		return m.create(d, l, id)
+		if err == nil {
+			err = m.create(l, id)
+		}
+		if err != nil {
+			m.leavePlace(d)
+			return nil, d.fail(err)
+		}
+		if err := m.use(l); err != nil {
+			return nil, err
+		}
+		return l, nil
 	}
 }
 
-// create makes the files of a log that was planned and puts it into use, unless another one was faster.
-func (m *Manager) create(d *managedDir, l *Log, id TopicID) (*Log, error) {
+// create makes the files of a log that was planned.
+func (m *Manager) create(l *Log, id TopicID) error {
 	// The checkpoints may still speak of an earlier log of that name. After a crash it would be believed of this one,
 	// which would lose its beginning (H36).
 	if err := m.pointsLowered(l); err != nil {
-		return nil, err
+		return err
 	}
-	logs := m.logs(l.IsFuture())
+	return l.create(id)
+}
+
+// use puts a new log into the maps. Its place has been taken.
+func (m *Manager) use(l *Log) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	switch other := logs[l.tp]; {
-	case other != nil:
-		return other, other.parent.err()
-	case m.mu.closed:
-		return nil, fmt.Errorf("%w: the log manager is closed", kerr.KafkaStorageError)
+	if m.mu.closed {
+		l.parent.logs--
+		return fmt.Errorf("%w: the log manager is closed", kerr.KafkaStorageError)
 	}
-	if err := l.create(id); err != nil {
-		return nil, d.fail(err)
-	}
-	logs[l.tp] = l
-	d.logs++
+	m.logs(l.IsFuture())[l.tp] = l
 	delete(m.mu.prefer, l.tp)
-	m.flushSoon(l)
-	return l, nil
+	return nil
 }
 
 // logs is the map of the current logs or of the future ones. It is read and changed under mu.
@@ -294,14 +308,28 @@ func (m *Manager) lookup(tp TopicPartition, future bool) *Log {
 	return m.logs(future)[tp]
 }
 
-// chooseDir picks the directory for a new log: the preferred one, else the one with the fewest logs. A future log
-// never goes where the current one is.
-func (m *Manager) chooseDir(tp TopicPartition, isFuture bool) (*managedDir, error) {
+// takePlace picks the directory for a new log and counts it there: the preferred one, else the one with the fewest logs. A
+// future log never goes where the current one is.
+func (m *Manager) takePlace(tp TopicPartition, isFuture bool) (*managedDir, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.mu.closed {
 		return nil, fmt.Errorf("%w: the log manager is closed", kerr.KafkaStorageError)
 	}
+	d, err := m.chooseDirLocked(tp, isFuture)
+	if err == nil {
+		d.logs++
+	}
+	return d, err
+}
+
+func (m *Manager) leavePlace(d *managedDir) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	d.logs--
+}
+
+func (m *Manager) chooseDirLocked(tp TopicPartition, isFuture bool) (*managedDir, error) {
 	prefer := m.mu.prefer[tp]
 	var best *managedDir
 	for _, d := range m.dirs {
@@ -425,10 +453,7 @@ func (l *Log) rename(name string, retire bool) (string, error) {
 	defer l.mu.Unlock()
 	to := filepath.Join(l.parent.path, name)
 	if retire {
-		l.closed.Store(true)
-		for _, s := range l.list() {
-			s.doom()
-		}
+		l.retire()
 	}
 	if err := l.env.fs.Rename(l.Dir(), to); err != nil {
 		return "", l.parent.fail(err)
