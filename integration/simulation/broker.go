@@ -52,6 +52,7 @@ func newBroker(n *node) *broker {
 	b.isr = &isrChanges{b: b, waiting: map[commitlog.TopicPartition]isrItem{}}
 	s := n.s
 	config := s.logConfig
+	config.UncleanElection = s.unclean
 	if s.planted("min.insync.replicas is not looked at") {
 		config.MinInsync = 1
 	}

@@ -143,7 +143,7 @@ func (p *producer) send(in incarnation, st *stream) {
 			if leader.life != life || leader.broker.failed {
 				return
 			}
-			r, newest := rs[0], s.leadsNow(leader, in)
+			r, newest, epoch := rs[0], s.leadsNow(leader, in), leader.epochAt(in.tp)
 			if r.Err == nil && p.acks == -1 {
 				s.judgeISR(leader, in)
 			}
@@ -156,7 +156,7 @@ func (p *producer) send(in incarnation, st *stream) {
 					return
 				}
 				settled = true
-				p.acked(in, st, r.BaseOffset)
+				p.acked(in, st, epoch, r.BaseOffset)
 			})
 		})
 		leader.broker.afterwards()
@@ -203,11 +203,11 @@ func (p *producer) refused(in incarnation, st *stream, err error, newest bool, r
 	}
 }
 
-func (p *producer) acked(in incarnation, st *stream, base int64) {
+func (p *producer) acked(in incarnation, st *stream, epoch int32, base int64) {
 	p.s.Done.Acked += len(st.values)
 	if p.acks == -1 {
 		for i, v := range st.values {
-			p.s.commits(in, base+int64(i), v, "acknowledged")
+			p.s.commits(in, epoch, base+int64(i), v, "acknowledged")
 		}
 	}
 	st.seq += int32(len(st.values))
@@ -303,6 +303,8 @@ func (c *consumer) fetch(n *node, in incarnation) {
 		if errors.Is(r.Err, kerr.OffsetOutOfRange) {
 			if log := n.broker.logs.Get(commitlog.TopicPartition(in.tp)); log != nil && c.at[in] < log.StartOffset() {
 				c.at[in] = log.StartOffset()
+			} else if log != nil && s.unclean {
+				c.at[in] = min(c.at[in], log.EndOffset()) // what was there is lost
 			}
 			return
 		}
@@ -323,7 +325,7 @@ func (c *consumer) shown(n *node, in incarnation, buf []byte) {
 	}
 	c.s.check(err == nil, "I17: node %d gives records of %s that cannot be read: %v", n.id, in.tp, err)
 	for _, e := range entries {
-		c.s.commits(in, e.offset, e.value, fmt.Sprintf("shown by %d", n.id))
+		c.s.commits(in, n.epochAt(in.tp), e.offset, e.value, fmt.Sprintf("shown by %d", n.id))
 	}
 	c.s.Done.Read += len(entries)
 	c.at[in] = next

@@ -144,6 +144,7 @@ func takeOver(s *Sim) {
 	}
 	m.retired = true
 	m.sleep(s.w.between(200*time.Millisecond, 3*time.Second))
+	s.w.in(4*time.Second, func() { m.end(true) })
 	i := slices.Index(m.club.members, m)
 	next := &member{s: s, club: m.club, instance: m.instance}
 	next.t = &transformer{m: next, id: m.t.id}

@@ -33,7 +33,7 @@ type coordinators struct {
 type keeper interface {
 	coordinator.Core
 	// load has the core begin with what the log says.
-	load(nowMs int64, batches []record.Batch)
+	load(nowMs int64, batches [][]byte)
 	// settle does what the core has decided.
 	settle(s *shard)
 }
@@ -117,7 +117,7 @@ func (s *shard) load() {
 	s.begin(log, log.EndOffset(), batches)
 }
 
-func (s *shard) begin(log *commitlog.Log, end int64, batches []record.Batch) {
+func (s *shard) begin(log *commitlog.Log, end int64, batches [][]byte) {
 	if s.deposed || s.b.failed {
 		return
 	}
@@ -211,8 +211,8 @@ func (s *shard) append(a *coordinator.Append) {
 }
 
 // readBatches gives all batches of a log.
-func readBatches(log *commitlog.Log) ([]record.Batch, error) {
-	var out []record.Batch
+func readBatches(log *commitlog.Log) ([][]byte, error) {
+	var out [][]byte
 	end := log.EndOffset()
 	for at := log.StartOffset(); at < end; {
 		r, err := log.Read(at, commitlog.ReadOptions{MaxBytes: 1 << 20, MinOneBatch: true, UpTo: end})
@@ -307,7 +307,7 @@ func (c *coordinators) endTransaction(p int32, producer int64, commit bool) {
 // groupKeeper is the groups of one partition.
 type groupKeeper struct{ *group.Core }
 
-func (k *groupKeeper) load(nowMs int64, batches []record.Batch) {
+func (k *groupKeeper) load(nowMs int64, batches [][]byte) {
 	l := group.NewLoader(record.Limits{MaxDecompressed: 1 << 20})
 	for _, b := range batches {
 		l.Add(record.Entry(b))
@@ -331,7 +331,7 @@ func (k *groupKeeper) settle(s *shard) {
 // txnKeeper is the transactional ids of one partition.
 type txnKeeper struct{ *txn.Core }
 
-func (k *txnKeeper) load(nowMs int64, batches []record.Batch) {
+func (k *txnKeeper) load(nowMs int64, batches [][]byte) {
 	l := txn.NewLoader(record.Limits{MaxDecompressed: 1 << 20})
 	for _, b := range batches {
 		l.Add(record.Entry(b))

@@ -15,7 +15,7 @@ type faults struct {
 
 func drawFaults(w *world) faults {
 	f := faults{every: pick(w, []time.Duration{300 * time.Millisecond, time.Second, 3 * time.Second})}
-	for _, kind := range []func(*Sim, *node){crash, powerCut, pause, breakConnection, cutFromZooKeeper, endSession, cutLink, deposeController, breakDisk, jumpClock} {
+	for _, kind := range []func(*Sim, *node){crash, powerCut, pause, breakConnection, cutFromZooKeeper, endSession, cutLink, isolate, deposeController, breakDisk, jumpClock} {
 		if w.chance(0.6) {
 			f.kinds = append(f.kinds, kind)
 		}
@@ -119,6 +119,41 @@ func cutLink(s *Sim, n *node) {
 	s.w.tell("nodes %d and %d: cannot reach each other", n.id, other.id)
 	s.cut[link] = true
 	s.unlessCalm(s.w.between(500*time.Millisecond, 4*time.Second), func() { delete(s.cut, link) })
+}
+
+// isolate cuts a node from all others, but not from ZooKeeper nor from clients, for long enough that it may be the last in
+// the ISRs of what it leads, and then, while it stands alone, may have it lose its power (H20).
+func isolate(s *Sim, n *node) {
+	if c := s.active(); c != nil && s.w.chance(0.5) {
+		n = c // who can change its ISRs by itself
+	}
+	if !n.up || n.paused || s.quiet() {
+		return
+	}
+	s.Done.Isolated++
+	s.w.tell("node %d: cannot reach anybody", n.id)
+	var cut [][2]int32
+	for _, o := range s.nodes {
+		link := [2]int32{min(n.id, o.id), max(n.id, o.id)}
+		if o != n && !s.cut[link] {
+			s.cut[link] = true
+			cut = append(cut, link)
+		}
+	}
+	reach := func() {
+		for _, link := range cut {
+			delete(s.cut, link)
+		}
+	}
+	long := s.w.between(lagMax, 3*time.Second)
+	if s.w.chance(0.5) && s.othersHold(n) {
+		s.unlessCalm(long, func() {
+			reach()
+			powerCut(s, n)
+		})
+		return
+	}
+	s.unlessCalm(long, reach)
 }
 
 // deposeController removes /controller, as operators do to force an election. The controller learns of it late.

@@ -31,6 +31,17 @@ func fails(t *testing.T, seeds int, only scenario, plant string) {
 	assert.Fail(t, "not noticed", "%s", plant)
 }
 
+// All replicas of the ISR die, and one that was not in it is elected, as the topic's owner allows: it is known to be one
+// that has to recover, nobody else is in the ISR, and the others follow it, also those that have more. Where it is not
+// allowed, none is elected.
+func TestH22_AnUncleanLeaderIsAloneAndKnownToRecover(t *testing.T) {
+	only := scenario{kinds: []func(*Sim, *node){crash, isolate}, works: []func(*Sim){createTopic, createTopic, reassignByAPI}, clubs: &clubs{},
+		prepare: func(s *Sim) { s.plants.modern(s); s.unclean = true }}
+	holds(t, 20, only, func(d Tally) int { return d.Unclean })
+	only.prepare = nil
+	fails(t, 20, only, "unclean elections where they are not allowed")
+}
+
 // A session is lost, and a new one is there before the server has reaped the old one's nodes; or the process is killed
 // and started within the session's time.
 func TestH28_TheBrokersOwnOldRegistrationDoesNotKeepItOut(t *testing.T) {

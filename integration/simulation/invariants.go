@@ -3,6 +3,7 @@ package simulation
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"barnabas/broker/commitlog"
@@ -132,10 +133,26 @@ func (s *Sim) stateChanged(c change) {
 	s.check(now.Leader == before.Leader || now.LeaderEpoch > before.LeaderEpoch, "I7: %s has a new leader in epoch %d", c.path, now.LeaderEpoch)
 	s.check(now.ControllerEpoch >= before.ControllerEpoch, "I8: %s is written under controller epoch %d after %d", c.path, now.ControllerEpoch, before.ControllerEpoch)
 	common := slices.ContainsFunc(now.ISR, func(id int32) bool { return slices.Contains(before.ISR, id) })
-	s.check(common, "%s: nobody of ISR %v was in %v, and committed records are lost", c.path, now.ISR, before.ISR)
+	if !common && s.unclean {
+		s.electedUncleanly(c.path, topic[0], partition, now)
+	} else {
+		s.check(common, "H22: %s: nobody of ISR %v was in %v, and committed records are lost", c.path, now.ISR, before.ISR)
+	}
 	for _, id := range now.ISR {
 		s.check(slices.Contains(before.ISR, id) || replicas == nil || !s.alterPartition || slices.Contains(replicas, id), "%s: %d joins the ISR and is no replica of %v", c.path, id, replicas)
 	}
+}
+
+// electedUncleanly: who is elected from outside the ISR is alone in it, and known as one who has to recover (KIP-704). What
+// its log does not have is lost, as its owner accepts, and it begins anew with what it has.
+func (s *Sim) electedUncleanly(path, topic, number string, now zkstate.PartitionState) {
+	s.Done.Unclean++
+	s.check(slices.Equal(now.ISR, []int32{now.Leader}), "H22: %s has leader %d after an unclean election, and ISR %v", path, now.Leader, now.ISR)
+	s.check(now.Recovering || !s.ibp.AtLeast(3, 2, 0), "H22: %s has leader %d after an unclean election, who does not recover", path, now.Leader)
+	p, err := strconv.Atoi(number)
+	s.check(err == nil, "I19: %s", path)
+	h := s.history(s.incarnation(controller.TopicPartition{Topic: topic, Partition: int32(p)}))
+	h.forgiven, h.lossy, h.begins = true, true, now.LeaderEpoch
 }
 
 func (s *Sim) ledIn(path, topic string, epoch, leader int32) {

@@ -27,6 +27,7 @@ type history struct {
 	once      map[string]bool // values of idempotent producers
 	forgiven  bool            // its only replica lost its power
 	lossy     bool            // that happened at least once
+	begins    int32           // the epoch of the last unclean election: what was committed before it may be lost
 }
 
 func (s *Sim) incarnation(tp controller.TopicPartition) incarnation {
@@ -49,13 +50,19 @@ func (s *Sim) exists(in incarnation) (zkstate.TopicAssignment, bool) {
 	return a, ok && has && s.facts.made[in.tp.Topic] == in.made && s.zk.leader.nodes[zkstate.DeleteTopicPath(in.tp.Topic)] == nil
 }
 
+// epochAt is the leader epoch that a node believes a partition to be in.
+func (n *node) epochAt(tp controller.TopicPartition) int32 {
+	status, _ := n.broker.status(tp)
+	return status.LeaderEpoch
+}
+
 // commits notes a record that from now on must be there, and that every in-sync replica has it (I1, I6).
-func (s *Sim) commits(in incarnation, offset int64, value, how string) {
+func (s *Sim) commits(in incarnation, epoch int32, offset int64, value, how string) {
 	a, ok := s.exists(in)
-	if !ok {
+	h := s.history(in)
+	if !ok || epoch < h.begins {
 		return
 	}
-	h := s.history(in)
 	if before, known := h.committed[offset]; known {
 		s.check(before == value, "I1: %s offset %d is committed as %q and, %s, as %q", in.tp, offset, before, how, value)
 		return
@@ -145,6 +152,9 @@ func unpack(out []entry, buf []byte, from int64) ([]entry, int64, error) {
 func (s *Sim) takesLead(n *node, tp commitlog.TopicPartition, log *commitlog.Log, epoch int32) {
 	in := s.incarnation(controller.TopicPartition(tp))
 	a, ok := s.exists(in)
+	if h := s.history(in); ok && s.unclean && h.forgiven && epoch >= h.begins && n.broker.logOf(in.tp, a.ID) == log {
+		h.forget(log.EndOffset())
+	}
 	state := s.facts.states[zkstate.PartitionStatePath(tp.Topic, tp.Partition)]
 	if !ok || n.broker.logOf(in.tp, a.ID) != log || state.Leader != n.id || state.LeaderEpoch != epoch {
 		return
@@ -157,13 +167,8 @@ func (s *Sim) takesLead(n *node, tp commitlog.TopicPartition, log *commitlog.Log
 func (s *Sim) holdsAll(n *node, in incarnation, log *commitlog.Log) []entry {
 	h := s.history(in)
 	if h.forgiven {
-		for _, offset := range sortedOffsets(h.committed) {
-			if offset >= log.EndOffset() {
-				delete(h.committed, offset)
-			}
-		}
-		h.end, h.forgiven = min(h.end, log.EndOffset()), s.recoversFromPowerCut(n)
-		clear(h.latest)
+		h.forget(log.EndOffset())
+		h.forgiven = s.recoversFromPowerCut(n)
 	}
 	entries, err := read(log)
 	if log.Err() != nil || n.broker.failed {
@@ -187,6 +192,17 @@ func (s *Sim) holdsAll(n *node, in incarnation, log *commitlog.Log) []entry {
 		}
 	}
 	return entries
+}
+
+// forget drops what is behind the end of a log that begins anew with what it has.
+func (h *history) forget(end int64) {
+	for _, offset := range sortedOffsets(h.committed) {
+		if offset >= end {
+			delete(h.committed, offset)
+		}
+	}
+	h.end, h.forgiven = min(h.end, end), false
+	clear(h.latest)
 }
 
 func sortedOffsets(m map[int64]string) []int64 {

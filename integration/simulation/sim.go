@@ -34,6 +34,7 @@ type Sim struct {
 	Done     Tally
 
 	flush      partition.FlushPolicy
+	unclean    bool // unclean.leader.election.enable
 	logConfig  commitlog.Config
 	quietUntil time.Duration
 	pids       int64
@@ -55,6 +56,7 @@ type Tally struct {
 	Steps, Transactions, Elections, Crashes, Pauses, Cuts, Expiries, Lost, Repeated int
 	TopicsCreated, TopicsDeleted, Reassignments, ISRChanges                         int
 	Joins, Commits, CommittedTxns, AbortedTxns, Markers, Loads                      int
+	Isolated, Flips, Unclean                                                        int
 	Damaged, PowerCuts, DiskErrors, ClockJumps, Leads, Committed, Acked, Read       int
 }
 
@@ -176,14 +178,16 @@ func (s *Sim) draw() {
 	s.logConfig.SegmentBytes = pick(s.w, []int32{1 << 10, 4 << 10, 1 << 20})
 	s.logConfig.MinInsync = pick(s.w, []int32{1, 1, 2})
 	s.zk.maxLag = pick(s.w, []time.Duration{time.Millisecond, 10 * time.Millisecond, 300 * time.Millisecond})
+	s.plants.weigh(s)
 }
 
 func (s *Sim) wallClock() time.Time { return time.Unix(1_700_000_000, 0).Add(s.w.now) }
 
 func (s *Sim) coreConfig(n *node) controller.CoreConfig {
 	return controller.CoreConfig{
-		BrokerID: n.id, IBP: s.ibp, Listener: "PLAINTEXT", DeleteTopics: true, UncleanElection: func() bool { return false },
-		AutoRebalance: true, RebalanceInterval: 5 * time.Second, RebalancePercent: 0, Random: dice{s.w.rand},
+		BrokerID: n.id, IBP: s.ibp, Listener: "PLAINTEXT", DeleteTopics: true,
+		UncleanElection: func() bool { return s.unclean || s.planted("unclean elections where they are not allowed") },
+		AutoRebalance:   true, RebalanceInterval: 5 * time.Second, RebalancePercent: 0, Random: dice{s.w.rand},
 	}
 }
 

@@ -139,6 +139,9 @@ func (t *Tally) add(o Tally) {
 	t.AbortedTxns += o.AbortedTxns
 	t.Markers += o.Markers
 	t.Loads += o.Loads
+	t.Isolated += o.Isolated
+	t.Flips += o.Flips
+	t.Unclean += o.Unclean
 	t.Damaged += o.Damaged
 	t.PowerCuts += o.PowerCuts
 	t.DiskErrors += o.DiskErrors

@@ -139,6 +139,7 @@ type work struct {
 	generation  int32
 	memberID    string
 	coordinator *node
+	closing     bool // the producer ends with this transaction
 }
 
 // write adds the partitions, writes the records and the offset, in one order or the other, and ends the transaction.
@@ -163,9 +164,12 @@ func (w *work) write(entries []entry) {
 	}
 }
 
+// tries is how often a request is made before it has failed too often.
+const tries = 6
+
 // ask repeats a request until it is answered with success, fails for good, or has failed too often.
-func (w *work) ask(to func() *node, late bool, do func(b *broker, reply func(error)), then func(), failed func(err error, certain bool)) {
-	s, left, certain := w.t.m.s, 6, true
+func (w *work) ask(left int, to func() *node, late bool, do func(b *broker, reply func(error)), then func(), failed func(err error, certain bool)) {
+	s, certain := w.t.m.s, true
 	var try func()
 	try = func() {
 		viaConnection(w.t.m, to(), memberPatience, late, do, func(err error, came bool) {
@@ -206,7 +210,7 @@ func (w *work) coordinatorOfTransactions() *node {
 
 func (w *work) add(list []txn.TopicPartition, then func()) {
 	t := w.t
-	w.ask(w.coordinatorOfTransactions, true, func(b *broker, reply func(error)) {
+	w.ask(tries, w.coordinatorOfTransactions, true, func(b *broker, reply func(error)) {
 		req := &txn.PartitionsRequest{ID: t.id, Producer: t.producer, Partitions: list}
 		t.m.s.plants.producer(t.id, &req.Producer)
 		since := t.m.s.deeds.givenSoFar(t.id)
@@ -231,7 +235,7 @@ func (w *work) produce(left []int32, parts map[int32][]string, then func()) {
 		t.m.s.history(in).sent[v], t.m.s.history(in).once[v] = true, true
 	}
 	producer := t.producer
-	w.ask(func() *node { return t.m.s.leaderFor(in.tp) }, true, func(b *broker, reply func(error)) {
+	w.ask(pick(t.m.s.w, []int{1, tries}), func() *node { return t.m.s.leaderFor(in.tp) }, true, func(b *broker, reply func(error)) {
 		as := producer
 		t.m.s.plants.producer(t.id, &as)
 		req := partition.ProducePartition{Topic: in.tp.Topic, Partition: p, Records: transactional(b.n, values, as, seq)}
@@ -256,7 +260,7 @@ func transactional(n *node, values []string, p txn.Producer, seq int32) []byte {
 
 func (w *work) commitOffset(then func()) {
 	t, book := w.t, w.t.m.club.book
-	w.ask(func() *node { return w.coordinator }, false, func(b *broker, reply func(error)) {
+	w.ask(tries, func() *node { return w.coordinator }, false, func(b *broker, reply func(error)) {
 		w.deed.attempt = book.attempt(t.m, w.deed.input, w.deed.upTo)
 		w.deed.attempt.generation = w.generation
 		book.delivered(w.deed.attempt)
@@ -283,7 +287,7 @@ func (w *work) commitOffset(then func()) {
 // end sends the decision.
 func (w *work) end(commit bool) {
 	t, s := w.t, w.t.m.s
-	w.ask(w.coordinatorOfTransactions, false, func(b *broker, reply func(error)) {
+	w.ask(tries, w.coordinatorOfTransactions, false, func(b *broker, reply func(error)) {
 		w.deed.commitSent = w.deed.commitSent || commit
 		req := &txn.EndRequest{ID: t.id, Producer: t.producer, Commit: commit}
 		s.plants.producer(t.id, &req.Producer)
@@ -306,6 +310,7 @@ func (w *work) end(commit bool) {
 			}
 		} else {
 			s.Done.AbortedTxns++
+			t.ready = t.ready && !w.closing
 		}
 		w.over()
 	}, func(error, bool) {
@@ -315,16 +320,18 @@ func (w *work) end(commit bool) {
 	})
 }
 
-// fail gives a transaction up: with an abort, or, when it is not certain what was written, with a new epoch.
+// fail gives a transaction up: with an abort, or, when it is not certain what was written, with a new epoch, before which
+// some abort all the same. What they wrote may then come when nobody waits for it any more.
 func (w *work) fail(err error, certain bool) {
 	t := w.t
 	t.m.s.w.tell("%s gives up transaction %d: %v", t.id, w.deed.number, err)
 	clear(t.m.known)
-	if !certain || fenced(err) {
+	if fenced(err) || !certain && t.m.s.w.chance(0.5) {
 		t.ready = false
 		w.over()
 		return
 	}
+	w.closing = !certain
 	w.end(false)
 }
 

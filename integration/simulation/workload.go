@@ -15,7 +15,7 @@ import (
 // planWork lets administrators work until the storm is over.
 func (s *Sim) planWork() {
 	works := []func(*Sim){createTopic, createTopic, deleteTopic, addPartitions, reassignByAPI, reassignByAPI, thereAndBack, cancelReassignment, reassignByNode,
-		electByNode, electByAPI, shutDown, allocateIDs, writeJunk, deleteRecords}
+		electByNode, electByAPI, flipLeader, shutDown, allocateIDs, writeJunk, deleteRecords}
 	if s.only.works != nil {
 		works = s.only.works
 	}
@@ -221,6 +221,31 @@ func electByNode(s *Sim) {
 		data := zkstate.EncodePreferredReplicaElection([]zkstate.TopicPartition{zkstate.TopicPartition(tp)})
 		_, _ = s.zk.commit(admin, []zkstate.Op{zkstate.Create(zkstate.PreferredReplicaElectionPath, data)})
 	}
+}
+
+// flipLeader makes another replica the preferred one, has it elected, and takes it back at once: two failovers, faster
+// than the followers fetch (H02).
+func flipLeader(s *Sim) {
+	tp, ok := s.somePartition()
+	if !ok {
+		return
+	}
+	a, _, _ := s.topicNode(tp.Topic)
+	replicas := a.Partitions[tp.Partition].Replicas
+	if len(replicas) < 2 {
+		return
+	}
+	other := append(slices.Clone(replicas[1:]), replicas[0])
+	prefer := func(order []int32) {
+		s.alterReassignment(tp, order)
+		s.unlessCalm(s.w.between(20*time.Millisecond, 100*time.Millisecond), func() {
+			data := zkstate.EncodePreferredReplicaElection([]zkstate.TopicPartition{zkstate.TopicPartition(tp)})
+			_, _ = s.zk.commit(admin, []zkstate.Op{zkstate.Create(zkstate.PreferredReplicaElectionPath, data)})
+		})
+	}
+	s.Done.Flips++
+	prefer(other)
+	s.unlessCalm(s.w.between(100*time.Millisecond, 400*time.Millisecond), func() { prefer(replicas) })
 }
 
 func electByAPI(s *Sim) {

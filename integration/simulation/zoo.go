@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -86,6 +87,29 @@ func (p plants) version(s *Sim) {
 		s.ibp, _ = controller.ParseIBP("2.6") // later ones write nothing themselves, and ask again with every fetch
 	case "topic ids are not compared", "deletions of earlier leader epochs":
 		s.ibp, _ = controller.ParseIBP("3.9")
+	}
+}
+
+// weigh has a run with a planted fault do more of what its hazard needs.
+func (p plants) weigh(s *Sim) {
+	kinds := func(list ...func(*Sim, *node)) { s.faults.kinds, s.faults.every = list, 300*time.Millisecond }
+	switch p.name {
+	case "no flush of a thin ISR":
+		kinds(isolate)
+		s.flush, s.logConfig.MinInsync = partition.FlushThinISR, 1
+	case "epoch lookups without the found epoch":
+		kinds(cutLink, isolate)
+		s.only.works = []func(*Sim){createTopic, flipLeader, flipLeader, flipLeader}
+	case "the state of before is taken for the outcome":
+		kinds(breakConnection, breakConnection, cutLink)
+		s.zk.maxLag = 300 * time.Millisecond
+	case "every end is a clean one":
+		kinds(powerCut)
+		s.flush = partition.FlushAlways
+	case "late writes of a transaction are not noticed":
+		s.faults.delay, s.only.clubs = 0.3, &clubs{transforms: true}
+	case "unclean elections where they are not allowed":
+		kinds(crash, isolate)
 	}
 }
 
