@@ -303,7 +303,7 @@ func (b *Broker) inMetadata(tp commitlog.TopicPartition) bool {
 }
 
 func (b *Broker) dialLeader(leader partition.Endpoint, _ int) fetcher.Transport {
-	return peer.New(peer.Config{
+	return peer.NewLine(peer.Config{
 		ID:            leader.ID,
 		Addr:          net.JoinHostPort(leader.Host, strconv.Itoa(int(leader.Port))),
 		ClientID:      fmt.Sprintf("broker-%d-fetcher", b.brokerID),

@@ -13,7 +13,7 @@ import (
 	"barnabas/broker/peer"
 )
 
-// Transport is one connection to a leader. *peer.Peer is one, made by Dial.
+// Transport is one connection to a leader. *peer.Line is one, made by Dial.
 type Transport interface {
 	Do(ctx context.Context, req kmsg.Request) (kmsg.Response, error)
 	// Fetch is Do for a fetch. The records of the answer are valid until release.
@@ -21,7 +21,7 @@ type Transport interface {
 	Close() error
 }
 
-var _ Transport = (*peer.Peer)(nil)
+var _ Transport = (*peer.Line)(nil)
 
 // Config is what the fetchers need to know. Zero sizes and times take Kafka's
 // defaults.

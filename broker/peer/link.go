@@ -2,17 +2,9 @@ package peer
 
 import (
 	"bufio"
-	"encoding/binary"
-	"errors"
-	"fmt"
-	"io"
 	"net"
-	"os"
 	"sync"
 	"time"
-
-	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"barnabas/broker/wire"
 )
@@ -82,7 +74,7 @@ func (l *link) kill(reason error) {
 	l.peer.cfg.Log.WithError(reason).Debug("Connection to broker ended")
 	for _, s := range lost {
 		<-l.peer.slots
-		s.done(nil, nil, fmt.Errorf("%s to broker %d: %w", kmsg.NameForKey(s.req.Key()), l.peer.cfg.ID, reason))
+		s.done(nil, l.peer.cfg.failure(s.req, reason))
 	}
 }
 
@@ -94,13 +86,7 @@ func (l *link) reader() {
 			if !l.proven {
 				l.peer.failed()
 			}
-			switch {
-			case errors.Is(err, io.EOF):
-				err = fmt.Errorf("the other side closed the connection: %w", io.ErrUnexpectedEOF)
-			case errors.Is(err, os.ErrDeadlineExceeded):
-				err = fmt.Errorf("%w: no answer within %s", kerr.RequestTimedOut, l.peer.cfg.Timeout)
-			}
-			l.kill(err)
+			l.kill(l.peer.cfg.whyNoAnswer(err))
 			return
 		}
 	}
@@ -108,37 +94,24 @@ func (l *link) reader() {
 
 // answer reads one answer and ends its call.
 func (l *link) answer(in *bufio.Reader) error {
-	var head [8]byte
-	if _, err := io.ReadFull(in, head[:]); err != nil {
-		return err
-	}
-	size := int32(binary.BigEndian.Uint32(head[:])) - 4
-	if size < 0 || size > l.peer.cfg.MaxResponseBytes {
-		return fmt.Errorf("answer of %d bytes, at most %d are taken", size, l.peer.cfg.MaxResponseBytes)
-	}
-	s, err := l.oldest(int32(binary.BigEndian.Uint32(head[4:])))
+	size, correlation, err := l.peer.cfg.readHead(in)
 	if err != nil {
 		return err
 	}
-	var body []byte
-	if s.pooled {
-		body = wire.GetBuffer(int(size))[:size]
-	} else {
-		body = make([]byte, size)
-	}
-	if _, err := io.ReadFull(in, body); err != nil {
+	s, err := l.oldest(correlation)
+	if err != nil {
 		return err
 	}
-	resp, err := decode(s.req, body)
+	resp, err := readBody(in, s.req, make([]byte, size))
 	if err != nil {
-		return fmt.Errorf("answer to %s version %d: %w", kmsg.NameForKey(s.req.Key()), s.req.GetVersion(), err)
+		return err
 	}
 	if l.pop() {
 		if !l.proven {
 			l.proven = true
 			l.peer.worked()
 		}
-		s.done(body, resp, nil)
+		s.done(resp, nil)
 	}
 	return nil
 }
@@ -151,7 +124,7 @@ func (l *link) oldest(correlation int32) (*sent, error) {
 		return nil, l.mu.dead
 	}
 	if len(l.mu.inFlight) == 0 || l.mu.inFlight[0].correlation != correlation {
-		return nil, fmt.Errorf("answer with correlation id %d that nobody waits for", correlation)
+		return nil, unasked(correlation)
 	}
 	return l.mu.inFlight[0], nil
 }
@@ -172,20 +145,4 @@ func (l *link) pop() bool {
 	_ = l.socket.SetReadDeadline(deadline)
 	<-l.peer.slots
 	return true
-}
-
-// decode reads the answer to req from what follows the correlation id. Byte fields alias body.
-func decode(req kmsg.Request, body []byte) (kmsg.Response, error) {
-	resp := req.ResponseKind()
-	if req.Key() == wire.KeyApiVersions {
-		if len(body) >= 2 && int16(binary.BigEndian.Uint16(body)) == kerr.UnsupportedVersion.Code {
-			resp.SetVersion(0) // the layout that everybody can read (KIP-511)
-		}
-	} else if resp.IsFlexible() {
-		var err error
-		if body, err = wire.SkipTags(body); err != nil {
-			return nil, err
-		}
-	}
-	return resp, resp.ReadFrom(body)
 }

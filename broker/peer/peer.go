@@ -11,8 +11,6 @@ import (
 	"github.com/sirupsen/logrus"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
-
-	"barnabas/broker/wire"
 )
 
 // Config holds what a Peer needs.
@@ -74,8 +72,7 @@ type Peer struct {
 		closed   bool
 		link     *link
 		versions map[int16]Range // of link
-		backoff  time.Duration   // the last pause after a failure to connect
-		pause    time.Time       // no attempt before it
+		pauses   pauses
 	}
 }
 
@@ -84,12 +81,26 @@ type call struct {
 	req      kmsg.Request
 	ctx      context.Context
 	deadline time.Time
-	pooled   bool // the answer is read into a pooled buffer
-	done     func(frame []byte, resp kmsg.Response, err error)
+	done     func(kmsg.Response, error)
 }
 
 // New makes a peer; nothing is connected yet. Close ends it.
 func New(cfg Config) *Peer {
+	cfg = cfg.complete()
+	p := &Peer{
+		cfg:    cfg,
+		format: kmsg.NewRequestFormatter(kmsg.FormatterClientID(cfg.ClientID)),
+		queue:  make(chan *call, maxWaiting),
+		slots:  make(chan struct{}, cfg.MaxInFlight),
+	}
+	p.mu.pauses = pauses{least: cfg.BackoffMin, most: cfg.BackoffMax}
+	p.ctx, p.stop = context.WithCancel(context.Background())
+	p.tasks.Go(p.sender)
+	return p
+}
+
+// complete puts defaults in place.
+func (cfg Config) complete() Config {
 	cfg.Timeout = orDefault(cfg.Timeout, defaultTimeout)
 	cfg.MaxInFlight = orDefault(cfg.MaxInFlight, defaultInFlight)
 	cfg.MaxResponseBytes = orDefault(cfg.MaxResponseBytes, defaultResponse)
@@ -99,15 +110,18 @@ func New(cfg Config) *Peer {
 		cfg.Dial = new(net.Dialer).DialContext
 	}
 	cfg.Log = cfg.Log.WithFields(logrus.Fields{"peer": cfg.ID, "addr": cfg.Addr})
-	p := &Peer{
-		cfg:    cfg,
-		format: kmsg.NewRequestFormatter(kmsg.FormatterClientID(cfg.ClientID)),
-		queue:  make(chan *call, maxWaiting),
-		slots:  make(chan struct{}, cfg.MaxInFlight),
+	return cfg
+}
+
+func (cfg *Config) connect(ctx context.Context) (net.Conn, error) {
+	socket, err := cfg.Dial(ctx, "tcp", cfg.Addr)
+	if err != nil {
+		return nil, fmt.Errorf("cannot connect: %w", err)
 	}
-	p.ctx, p.stop = context.WithCancel(context.Background())
-	p.tasks.Go(p.sender)
-	return p
+	if tcp, ok := socket.(*net.TCPConn); ok && cfg.ReceiveBuffer > 0 {
+		_ = tcp.SetReadBuffer(cfg.ReceiveBuffer) // a wish; the kernel may clip it
+	}
+	return socket, nil
 }
 
 func orDefault[T int | int32 | time.Duration](value, fallback T) T {
@@ -122,7 +136,7 @@ func orDefault[T int | int32 | time.Duration](value, fallback T) T {
 // answer, the time-out or the loss of the connection ends it. A request that was sent and lost is not sent again:
 // its caller knows whether it may be repeated.
 func (p *Peer) Send(ctx context.Context, req kmsg.Request, done func(kmsg.Response, error)) {
-	p.submit(&call{req: req, ctx: ctx, done: func(_ []byte, resp kmsg.Response, err error) { done(resp, err) }})
+	p.submit(&call{req: req, ctx: ctx, done: done})
 }
 
 func (p *Peer) submit(c *call) {
@@ -142,44 +156,33 @@ func (p *Peer) submit(c *call) {
 
 // fail ends a call that was not queued, from a goroutine of its own: its caller may hold locks.
 func (p *Peer) fail(c *call, err error) {
-	go c.done(nil, nil, p.unsent(c, err))
+	go c.done(nil, p.unsent(c, err))
 }
 
-func (p *Peer) unsent(c *call, err error) error {
-	return fmt.Errorf("%s to broker %d: %w: %w", kmsg.NameForKey(c.req.Key()), p.cfg.ID, ErrNotSent, err)
+func (p *Peer) unsent(c *call, err error) error { return p.cfg.unsent(c.req, err) }
+
+func (cfg *Config) unsent(req kmsg.Request, err error) error {
+	return cfg.failure(req, fmt.Errorf("%w: %w", ErrNotSent, err))
 }
 
-type outcome struct {
-	frame []byte
-	resp  kmsg.Response
-	err   error
+// failure says whose request failed.
+func (cfg *Config) failure(req kmsg.Request, err error) error {
+	return fmt.Errorf("%s to broker %d: %w", kmsg.NameForKey(req.Key()), cfg.ID, err)
 }
 
 // Do is Send and waiting for the answer, or for ctx.
 func (p *Peer) Do(ctx context.Context, req kmsg.Request) (kmsg.Response, error) {
-	o := p.await(ctx, &call{req: req, ctx: ctx})
-	return o.resp, o.err
-}
-
-// Fetch is Do for a fetch whose answer may be big: the records in the response alias a pooled buffer, which is
-// reused after release is called. When err is nil, release is not, and has to be called once.
-func (p *Peer) Fetch(ctx context.Context, req *kmsg.FetchRequest) (resp *kmsg.FetchResponse, release func(), err error) {
-	o := p.await(ctx, &call{req: req, ctx: ctx, pooled: true})
-	if o.err != nil {
-		return nil, nil, o.err
+	type outcome struct {
+		resp kmsg.Response
+		err  error
 	}
-	return o.resp.(*kmsg.FetchResponse), func() { wire.PutBuffer(o.frame) }, nil
-}
-
-func (p *Peer) await(ctx context.Context, c *call) outcome {
 	answered := make(chan outcome, 1) // an answer after ctx has ended is left to the garbage collector
-	c.done = func(frame []byte, resp kmsg.Response, err error) { answered <- outcome{frame, resp, err} }
-	p.submit(c)
+	p.Send(ctx, req, func(resp kmsg.Response, err error) { answered <- outcome{resp, err} })
 	select {
 	case o := <-answered:
-		return o
+		return o.resp, o.err
 	case <-ctx.Done():
-		return outcome{err: fmt.Errorf("%s to broker %d: %w", kmsg.NameForKey(c.req.Key()), p.cfg.ID, ctx.Err())}
+		return nil, p.cfg.failure(req, ctx.Err())
 	}
 }
 

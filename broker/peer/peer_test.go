@@ -317,46 +317,6 @@ func TestAnswersNobodyAskedForEndTheConnection(t *testing.T) {
 	}
 }
 
-func TestFetchedRecordsStayUntilTheyAreReleased(t *testing.T) {
-	b := startBroker(t, func(_ net.Conn, h wire.Header, req kmsg.Request) []byte {
-		resp := req.ResponseKind().(*kmsg.FetchResponse)
-		topic, partition := kmsg.NewFetchResponseTopic(), kmsg.NewFetchResponseTopicPartition()
-		partition.RecordBatches = make([]byte, 1<<20)
-		for i := range partition.RecordBatches {
-			partition.RecordBatches[i] = byte(h.CorrelationID)
-		}
-		topic.Partitions = append(topic.Partitions, partition)
-		resp.Topics = append(resp.Topics, topic)
-		return wire.AppendResponse(nil, h, resp)
-	})
-	p := newPeer(t, b.addr(), nil)
-	type fetched struct {
-		records []byte
-		release func()
-	}
-	var kept []fetched
-	for i := range 20 {
-		req := kmsg.NewPtrFetchRequest()
-		req.Version = 17
-		resp, release, err := p.Fetch(context.Background(), req)
-		require.NoError(t, err)
-		kept = append(kept, fetched{resp.Topics[0].Partitions[0].RecordBatches, release})
-		if i%3 == 2 {
-			kept[0].release()
-			kept = kept[1:]
-		}
-		for _, f := range kept {
-			want := f.records[0]
-			require.NotZero(t, want)
-			for _, got := range f.records {
-				if got != want {
-					t.Fatal("records changed before they were released")
-				}
-			}
-		}
-	}
-}
-
 func TestVersionsAreAskedOncePerConnection(t *testing.T) {
 	var asked atomic.Int32
 	b := startBroker(t, func(socket net.Conn, h wire.Header, req kmsg.Request) []byte {
@@ -375,7 +335,7 @@ func TestVersionsAreAskedOncePerConnection(t *testing.T) {
 		require.EqualValues(t, 5, req.Version)
 	}
 	require.EqualValues(t, 1, asked.Load())
-	require.ErrorIs(t, p.Negotiate(context.Background(), kmsg.NewPtrFetchRequest(), 3), kerr.UnsupportedVersion)
+	require.ErrorIs(t, p.Negotiate(context.Background(), kmsg.NewPtrVoteRequest(), 0), kerr.UnsupportedVersion)
 	b.dropAll()
 	require.Eventually(t, func() bool { return !p.Connected() }, patience, time.Millisecond)
 	require.NoError(t, p.Negotiate(context.Background(), kmsg.NewPtrMetadataRequest(), 99))

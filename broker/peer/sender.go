@@ -3,8 +3,6 @@ package peer
 import (
 	"context"
 	"errors"
-	"fmt"
-	"net"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -16,7 +14,7 @@ func (p *Peer) sender() {
 		select {
 		case c := <-p.queue:
 			if err := p.dispatch(c); err != nil {
-				c.done(nil, nil, p.unsent(c, err))
+				c.done(nil, p.unsent(c, err))
 			}
 		case <-p.ctx.Done():
 			p.failQueued()
@@ -29,7 +27,7 @@ func (p *Peer) failQueued() {
 	for {
 		select {
 		case c := <-p.queue:
-			c.done(nil, nil, p.unsent(c, ErrClosed))
+			c.done(nil, p.unsent(c, ErrClosed))
 		default:
 			return
 		}
@@ -84,16 +82,13 @@ func (p *Peer) connected(ctx context.Context) (*link, error) {
 	if err := p.backOff(ctx); err != nil {
 		return nil, err
 	}
-	socket, err := p.cfg.Dial(ctx, "tcp", p.cfg.Addr)
+	socket, err := p.cfg.connect(ctx)
 	if err != nil {
 		p.failed()
 		if ctx.Err() != nil {
 			return nil, p.cause(ctx)
 		}
-		return nil, fmt.Errorf("cannot connect: %w", err)
-	}
-	if tcp, ok := socket.(*net.TCPConn); ok && p.cfg.ReceiveBuffer > 0 {
-		_ = tcp.SetReadBuffer(p.cfg.ReceiveBuffer) // a wish; the kernel may clip it
+		return nil, err
 	}
 	l = newLink(p, socket)
 	p.mu.Lock()
@@ -108,38 +103,27 @@ func (p *Peer) connected(ctx context.Context) (*link, error) {
 	return l, nil
 }
 
-// failed doubles the pause before the next attempt to connect. A connection that ends before its first answer
-// has failed too.
 func (p *Peer) failed() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.mu.backoff = min(max(2*p.mu.backoff, p.cfg.BackoffMin), p.cfg.BackoffMax)
-	p.mu.pause = time.Now().Add(p.mu.backoff)
+	p.mu.pauses.failed(time.Now())
 }
 
-// worked ends the pauses.
 func (p *Peer) worked() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.mu.backoff, p.mu.pause = 0, time.Time{}
+	p.mu.pauses.worked()
 }
 
 // backOff waits until the next attempt may be made.
 func (p *Peer) backOff(ctx context.Context) error {
 	p.mu.Lock()
-	wait := time.Until(p.mu.pause)
+	until := p.mu.pauses.until
 	p.mu.Unlock()
-	if wait <= 0 {
-		return nil
-	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
+	if err := sleepUntil(ctx, until); err != nil {
 		return p.cause(ctx)
 	}
+	return nil
 }
 
 // lost forgets a link that has died.
