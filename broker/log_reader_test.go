@@ -3,6 +3,8 @@ package broker
 import (
 	"context"
 	"io"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -15,12 +17,17 @@ import (
 	"barnabas/broker/vfs"
 )
 
-// openLog returns a log of the offsets topic, empty.
-func openLog(t *testing.T) *commitlog.Log {
+// openLog returns a log of the offsets topic that has this in its one segment.
+func openLog(t *testing.T, segment []byte) *commitlog.Log {
 	quiet := logrus.New()
 	quiet.SetOutput(io.Discard)
+	dir := t.TempDir()
+	if segment != nil {
+		require.NoError(t, os.Mkdir(filepath.Join(dir, offsetsTopic+"-0"), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, offsetsTopic+"-0", "00000000000000000000.log"), segment, 0o644))
+	}
 	logs, err := commitlog.Open(commitlog.ManagerConfig{
-		Dirs: []string{t.TempDir()}, FS: vfs.OS, Default: commitlog.DefaultConfig(), TopicConfig: func(string) commitlog.Config { return commitlog.DefaultConfig() },
+		Dirs: []string{dir}, FS: vfs.OS, Default: commitlog.DefaultConfig(), TopicConfig: func(string) commitlog.Config { return commitlog.DefaultConfig() },
 		Now: time.Now, Log: logrus.NewEntry(quiet),
 	})
 	require.NoError(t, err)
@@ -43,7 +50,7 @@ func addBatch(t *testing.T, log *commitlog.Log, size int, last int64) {
 
 // A coordinator that answered from what is in its log alone would, when this broker goes before the others have it, have told an offset that its successor does not know.
 func TestWhatACoordinatorLoadsIsCommitted(t *testing.T) {
-	log := openLog(t)
+	log := openLog(t, nil)
 	for last := range int64(3) {
 		addBatch(t, log, 10, last)
 	}
@@ -67,7 +74,7 @@ func TestWhatACoordinatorLoadsIsCommitted(t *testing.T) {
 
 // BR-041: batches larger than the buffer, and a log whose end has no records, as compaction leaves it. Loading sees every record once and ends.
 func TestBR041_ALogIsReadToItsEnd(t *testing.T) {
-	log := openLog(t)
+	log := openLog(t, nil)
 	add := func(size int, last int64) { addBatch(t, log, size, last) }
 	add(10, 0)
 	add(100_000, 1) // larger than the buffer
@@ -84,4 +91,25 @@ func TestBR041_ALogIsReadToItsEnd(t *testing.T) {
 		require.Len(t, seen, 31, "buffer of %d", buffer)
 		assert.IsIncreasing(t, seen)
 	}
+}
+
+// A log of message sets of both old formats, of wrapped ones, and of batches behind them (see group/testdata) is read whole, whatever the buffer: a coordinator that took
+// the old ones for corruption would try again for ever.
+func TestALogOfOldFormatsIsReadToItsEnd(t *testing.T) {
+	data, err := os.ReadFile("group/testdata/kafka-0.10.2.2-to-2.4.1.log")
+	require.NoError(t, err)
+	log := openLog(t, data)
+	for _, buffer := range []int64{1, 300, 1 << 20} {
+		l := newLogReader(nil, offsetsTopic, buffer)
+		next := int64(0)
+		require.NoError(t, l.readLog(context.Background(), log, func(e record.Entry) {
+			for r, err := range e.Records(record.Limits{}) {
+				require.NoError(t, err)
+				assert.Equal(t, next, r.Offset, "buffer of %d", buffer)
+				next++
+			}
+		}))
+		assert.Equal(t, log.EndOffset(), next)
+	}
+	assert.Greater(t, log.EndOffset(), int64(100))
 }
