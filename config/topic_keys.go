@@ -27,7 +27,7 @@ var topicKeys = []Key{
 	{Name: "min.cleanable.dirty.ratio", Type: Double, Default: new("0.5"), Valid: between(0, 1), Importance: Medium, Synonyms: []Synonym{{Name: "log.cleaner.min.cleanable.ratio"}}, Acted: true, Doc: "Share of not yet cleaned bytes at which the log is worth cleaning."},
 	{Name: "min.compaction.lag.ms", Type: Long, Default: new("0"), Valid: atLeast(0), Importance: Medium, Synonyms: []Synonym{{Name: "log.cleaner.min.compaction.lag.ms"}}, Acted: true, Doc: "Shortest time that a record stays uncompacted."},
 	{Name: "min.insync.replicas", Type: Int, Default: new("1"), Valid: atLeast(1), Importance: Medium, Synonyms: []Synonym{{Name: "min.insync.replicas"}}, Acted: true, Doc: "Fewest in-sync replicas that must hold a record before a produce with acks=all succeeds."},
-	{Name: "preallocate", Type: Boolean, Default: new("false"), Importance: Medium, Synonyms: []Synonym{{Name: "log.preallocate"}}, Doc: "Whether a new segment's file gets its full size at once."},
+	{Name: "preallocate", Type: Boolean, Default: new("false"), Importance: Medium, Synonyms: []Synonym{{Name: "log.preallocate"}}, Acted: true, Doc: "Whether room for a whole segment is kept on the disk when its first records are written."},
 	{Name: "remote.log.copy.disable", Type: Boolean, Default: new("false"), Importance: Medium, Doc: "Tiered storage: whether copying to the remote tier stops."},
 	{Name: "remote.log.delete.on.disable", Type: Boolean, Default: new("false"), Importance: Medium, Doc: "Tiered storage: whether remote data goes when the tier is switched off."},
 	{Name: "remote.storage.enable", Type: Boolean, Default: new("false"), Importance: Medium, Doc: "Whether the topic uses tiered storage."},

@@ -401,6 +401,11 @@ func (l *Log) writeLocked(data []byte, entries []written, c *Config, origin Orig
 		}
 		s = l.active()
 	}
+	if c.Preallocate && pos == 0 && !s.reserved {
+		if err := s.reserve(int64(c.SegmentBytes)); err != nil {
+			return l.parent.fail(err)
+		}
+	}
 	if err := s.append(data, entries, int64(c.IndexInterval)); err != nil {
 		return l.parent.fail(fmt.Errorf("append to %s: %w", l.segmentPath(s.base, logSuffix), err))
 	}

@@ -274,6 +274,7 @@ func (l *Log) openSegments(plan filePlan) error {
 		list = append(list, s)
 		l.newNames.Store(true)
 	}
+	list[len(list)-1].reserved = c.Preallocate
 	l.segments.Store(&list)
 	stray := strays(plan.snapshots, plan.segments)
 	for _, o := range plan.snapshots {

@@ -48,6 +48,7 @@ type segment struct {
 
 	// Of the appender only.
 	sinceIndex int64 // bytes appended since the last entry of the index
+	reserved   bool  // room was kept behind the end of the file, here or before a restart
 	rollTime   int64 // largest timestamp of the first batch; noRollTime until known
 }
 
@@ -190,12 +191,42 @@ func (s *segment) spill() error {
 // seal brings the indexes into the form of a segment that gets no more batches: the largest timestamp is in the time
 // index and the files hold entries only.
 func (s *segment) seal() error {
+	if err := s.trim(); err != nil {
+		return err
+	}
 	s.mu.Lock()
 	if newest := s.newest.Load(); newest != nil && s.times.view.Load() != nil {
 		s.addTimeLocked(*newest)
 	}
 	s.mu.Unlock()
 	return s.spill()
+}
+
+// reserve has the file system keep room for the whole segment (preallocate). Unlike Kafka's the file keeps the size of
+// what is in it, so that a crash leaves no zeros to be told from records.
+func (s *segment) reserve(bytes int64) error {
+	f, err := s.open()
+	if err != nil {
+		return err
+	}
+	defer s.file.release()
+	f.Reserve(bytes)
+	s.reserved = true
+	return nil
+}
+
+// trim gives back what was reserved and is not needed.
+func (s *segment) trim() error {
+	if !s.reserved {
+		return nil
+	}
+	f, err := s.open()
+	if err != nil {
+		return err
+	}
+	defer s.file.release()
+	s.reserved = false
+	return f.Truncate(s.size.Load())
 }
 
 // sync makes the batches durable.

@@ -70,6 +70,8 @@ func (f *osFile) Size() int64  { return f.end.Load() }
 func (f *osFile) Close() error { return f.f.Close() }
 func (f *osFile) Sync() error  { return f.f.Sync() }
 
+func (f *osFile) Reserve(size int64) { reserve(f.f, size) }
+
 func (f *osFile) ReadAt(p []byte, off int64) (int, error) { return f.f.ReadAt(p, off) }
 
 func (f *osFile) WriteAt(p []byte, off int64) (int, error) {

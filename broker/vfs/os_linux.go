@@ -74,3 +74,12 @@ func lockFile(f *os.File) error {
 	}
 	return err
 }
+
+// reserve allocates blocks behind the end of the file. A file system that cannot, or has no room, does without.
+func reserve(f *os.File, size int64) {
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = conn.Control(func(fd uintptr) { _ = unix.Fallocate(int(fd), unix.FALLOC_FL_KEEP_SIZE, 0, size) })
+}

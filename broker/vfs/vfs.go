@@ -65,6 +65,9 @@ type File interface {
 	Append(p ...[]byte) error
 	// Truncate cuts or grows (with zeros) the file.
 	Truncate(size int64) error
+	// Reserve has the system keep room for the file to grow to size, where it can; the file's size stays as it is, and
+	// nothing is promised. Truncate gives back what is behind the size.
+	Reserve(size int64)
 	// Sync makes the file's bytes and size durable, not its name.
 	Sync() error
 	// Size is where the next Append goes: the size of the file as this handle knows it, without a system call.
