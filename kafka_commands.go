@@ -33,6 +33,8 @@ func kafkaCommands() []*cli.Command {
 		{"kafka-cluster", "print the id of the cluster", tools.Cluster},
 		{"kafka-producer-perf-test", "measure how fast records are taken in", tools.ProducerPerf},
 		{"kafka-consumer-perf-test", "measure how fast records are given out", tools.ConsumerPerf},
+		{"kafka-e2e-latency", "measure how long a record takes from a producer to a consumer", tools.E2ELatency},
+		{"kafka-replica-verification", "compare what the replicas of partitions hold", tools.ReplicaVerification},
 		{"kafka-verifiable-producer", "send numbers and tell what became of each", tools.VerifiableProducer},
 		{"kafka-verifiable-consumer", "consume and tell what happens", tools.VerifiableConsumer},
 		{"kafka-consumer-groups", "show, reset and delete consumer groups and their offsets", tools.ConsumerGroups},

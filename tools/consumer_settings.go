@@ -2,6 +2,7 @@ package tools
 
 import (
 	"strings"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -16,14 +17,17 @@ var (
 // consumerOptions turns the settings of a Java consumer into those of ours. Where group.id is set it joins that group; only what is marked is committed then, so that the next member goes on
 // behind what was dealt with, not behind what was fetched.
 func consumerOptions(settings map[string]string) ([]kgo.Opt, error) {
-	const largest = 1 << 30
+	const (
+		largest      = 1 << 30
+		shortestWait = 10 * time.Millisecond // that the client takes; what is there is answered at once anyway
+	)
 	s := &clientSettings{of: settings}
 	bytes := func(name string, def int64) int32 { return int32(min(s.number(name, def), largest)) }
 	perPartition := bytes("max.partition.fetch.bytes", 1<<20)
 	opts := []kgo.Opt{
 		kgo.ConsumeResetOffset(choice(s, "auto.offset.reset", "latest", startOffsets)),
 		kgo.FetchIsolationLevel(choice(s, "isolation.level", "read_uncommitted", isolationLevels)),
-		kgo.FetchMaxWait(s.millis("fetch.max.wait.ms", 500)),
+		kgo.FetchMaxWait(max(s.millis("fetch.max.wait.ms", 500), shortestWait)),
 		kgo.FetchMinBytes(bytes("fetch.min.bytes", 1)),
 		kgo.FetchMaxBytes(max(bytes("fetch.max.bytes", 50<<20), perPartition)),
 		kgo.FetchMaxPartitionBytes(perPartition),

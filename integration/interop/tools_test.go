@@ -38,23 +38,25 @@ type toolCall struct {
 
 // classesOf are the main classes of the commands, in 2.8.2 and in 3.9.1; "" where a release has none, or is not run because its tools are in a jar of their own.
 var classesOf = map[string][2]string{
-	"kafka-topics":              {"kafka.admin.TopicCommand", "org.apache.kafka.tools.TopicCommand"},
-	"kafka-configs":             {"kafka.admin.ConfigCommand", "kafka.admin.ConfigCommand"},
-	"kafka-consumer-groups":     {"kafka.admin.ConsumerGroupCommand", "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"},
-	"kafka-get-offsets":         {"kafka.tools.GetOffsetShell", "org.apache.kafka.tools.GetOffsetShell"},
-	"kafka-delete-records":      {"kafka.admin.DeleteRecordsCommand", "org.apache.kafka.tools.DeleteRecordsCommand"},
-	"kafka-log-dirs":            {"kafka.admin.LogDirsCommand", "org.apache.kafka.tools.LogDirsCommand"},
-	"kafka-leader-election":     {"kafka.admin.LeaderElectionCommand", "org.apache.kafka.tools.LeaderElectionCommand"},
-	"kafka-cluster":             {"kafka.tools.ClusterTool", "org.apache.kafka.tools.ClusterTool"},
-	"kafka-broker-api-versions": {"kafka.admin.BrokerApiVersionsCommand", "kafka.admin.BrokerApiVersionsCommand"},
-	"kafka-reassign-partitions": {"kafka.admin.ReassignPartitionsCommand", "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"},
-	"kafka-console-consumer":    {"kafka.tools.ConsoleConsumer", "org.apache.kafka.tools.consumer.ConsoleConsumer"},
-	"kafka-console-producer":    {"kafka.tools.ConsoleProducer", "kafka.tools.ConsoleProducer"},
-	"kafka-consumer-perf-test":  {"kafka.tools.ConsumerPerformance", "org.apache.kafka.tools.ConsumerPerformance"},
-	"kafka-producer-perf-test":  {"", "org.apache.kafka.tools.ProducerPerformance"},
-	"kafka-verifiable-consumer": {"", "org.apache.kafka.tools.VerifiableConsumer"},
-	"kafka-verifiable-producer": {"", "org.apache.kafka.tools.VerifiableProducer"},
-	"kafka-transactions":        {"", "org.apache.kafka.tools.TransactionsCommand"},
+	"kafka-topics":               {"kafka.admin.TopicCommand", "org.apache.kafka.tools.TopicCommand"},
+	"kafka-configs":              {"kafka.admin.ConfigCommand", "kafka.admin.ConfigCommand"},
+	"kafka-consumer-groups":      {"kafka.admin.ConsumerGroupCommand", "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"},
+	"kafka-get-offsets":          {"kafka.tools.GetOffsetShell", "org.apache.kafka.tools.GetOffsetShell"},
+	"kafka-delete-records":       {"kafka.admin.DeleteRecordsCommand", "org.apache.kafka.tools.DeleteRecordsCommand"},
+	"kafka-log-dirs":             {"kafka.admin.LogDirsCommand", "org.apache.kafka.tools.LogDirsCommand"},
+	"kafka-leader-election":      {"kafka.admin.LeaderElectionCommand", "org.apache.kafka.tools.LeaderElectionCommand"},
+	"kafka-cluster":              {"kafka.tools.ClusterTool", "org.apache.kafka.tools.ClusterTool"},
+	"kafka-broker-api-versions":  {"kafka.admin.BrokerApiVersionsCommand", "kafka.admin.BrokerApiVersionsCommand"},
+	"kafka-reassign-partitions":  {"kafka.admin.ReassignPartitionsCommand", "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"},
+	"kafka-console-consumer":     {"kafka.tools.ConsoleConsumer", "org.apache.kafka.tools.consumer.ConsoleConsumer"},
+	"kafka-console-producer":     {"kafka.tools.ConsoleProducer", "kafka.tools.ConsoleProducer"},
+	"kafka-consumer-perf-test":   {"kafka.tools.ConsumerPerformance", "org.apache.kafka.tools.ConsumerPerformance"},
+	"kafka-producer-perf-test":   {"", "org.apache.kafka.tools.ProducerPerformance"},
+	"kafka-verifiable-consumer":  {"", "org.apache.kafka.tools.VerifiableConsumer"},
+	"kafka-verifiable-producer":  {"", "org.apache.kafka.tools.VerifiableProducer"},
+	"kafka-e2e-latency":          {"kafka.tools.EndToEndLatency", "org.apache.kafka.tools.EndToEndLatency"},
+	"kafka-replica-verification": {"kafka.tools.ReplicaVerificationTool", "org.apache.kafka.tools.ReplicaVerificationTool"},
+	"kafka-transactions":         {"", "org.apache.kafka.tools.TransactionsCommand"},
 }
 
 func toolCalls() []toolCall {
@@ -106,6 +108,12 @@ func toolCalls() []toolCall {
 		{command: "kafka-consumer-perf-test", args: "--messages z --topic orders --bootstrap-server BROKER", said: "Cannot parse argument 'z' of option messages"},
 		{command: "kafka-consumer-perf-test", args: "--messages 5 --topic orders --bootstrap-server NOBODY --timeout 300", said: "WARNING: Exiting before consuming the expected number of messages: timeout (300 ms) exceeded."},
 
+		{command: "kafka-e2e-latency", args: "BROKER"},
+		{command: "kafka-e2e-latency", args: "BROKER e2eOURS 3 1 20"},
+		{command: "kafka-e2e-latency", args: "BROKER e2e 3 0 20", said: "Latency testing requires synchronous acknowledgement. Please use 1 or all"},
+		{command: "kafka-e2e-latency", args: "BROKER e2e three 1 20", said: `For input string: "three"`},
+		{command: "kafka-replica-verification", args: "--topics-include orders", only: "3.9.1"},
+
 		{command: "kafka-get-offsets", args: "--broker-list BROKER --topic orders"},
 		{command: "kafka-get-offsets", args: "--bootstrap-server BROKER --topic orders --time earliest", only: "3.9.1"},
 		{command: "kafka-cluster", args: "cluster-id --bootstrap-server BROKER"},
@@ -123,7 +131,7 @@ func toolCalls() []toolCall {
 	}
 	for command := range classesOf {
 		switch command {
-		case "kafka-transactions", "kafka-verifiable-consumer", "kafka-verifiable-producer", "kafka-producer-perf-test", "kafka-cluster":
+		case "kafka-e2e-latency", "kafka-transactions", "kafka-verifiable-consumer", "kafka-verifiable-producer", "kafka-producer-perf-test", "kafka-cluster":
 			calls = append(calls, toolCall{command: command, args: "--bogus"})
 		default:
 			calls = append(calls, toolCall{command: command, args: "--bogus", said: "bogus is not a recognized option"}, toolCall{command: command, args: "", said: "Option "})
@@ -204,6 +212,8 @@ var (
 	clocks       = regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d:\d{3}`)
 	millis       = regexp.MustCompile(`(, )\d+(, )\d+(, N, N)$`)
 	startedAt    = regexp.MustCompile(`\t\d{13} +\t\d+ +\t`) // of a transaction, and for how long it has lasted
+	percentiles  = regexp.MustCompile(`th = \d+`)
+	runNames     = regexp.MustCompile(`e2e-(ours|theirs)-[0-9.]+`)
 	minutesOpen  = regexp.MustCompile(`\t\d+ +\t$`)
 )
 
@@ -211,9 +221,10 @@ var (
 func plainTool(text string) string {
 	var lines []string
 	for _, line := range strings.Split(strings.Trim(text, "\n"), "\n") {
-		line = eventTimes.ReplaceAllString(line, `"timestamp":T`)
+		line = eventTimes.ReplaceAllString(runNames.ReplaceAllString(line, "e2e"), `"timestamp":T`)
 		line = polledCounts.ReplaceAllString(line, `"records_consumed","count":N`)
 		line = clocks.ReplaceAllString(decimals.ReplaceAllString(line, "N"), "CLOCK")
+		line = percentiles.ReplaceAllString(line, "th = N")
 		line = millis.ReplaceAllString(line, "${1}MS${2}MS$3")
 		if startedAt.MatchString(line) && strings.HasPrefix(line, "1 ") {
 			cells := strings.Split(startedAt.ReplaceAllString(line, "\tAT\tFOR\t"), "\t")
