@@ -112,7 +112,7 @@ func (c *Core) commits(nowMs int64, g *group, req *CommitRequest, errs []error) 
 			v.expireMs = nowMs + in.RetentionMs
 		}
 		if req.Producer != nil {
-			g.beginOpen(req.Producer.ID, in.TopicPartition, v)
+			c.beginOpen(g, req.Producer.ID, in.TopicPartition, v)
 		} else {
 			g.begin(in.TopicPartition, v)
 		}
@@ -137,10 +137,18 @@ func lengthUTF16(s string) int {
 // EndTransaction makes the commits of a producer's transaction count, or drops
 // them. It is called when the marker is committed in the offsets partition.
 func (c *Core) EndTransaction(producerID int64, commit bool) {
-	for _, name := range c.names() {
-		if g := c.groups[name]; len(g.open[producerID]) > 0 {
+	for _, name := range c.open[producerID] {
+		if g := c.groups[name]; g != nil {
 			g.endOpen(producerID, commit)
 		}
+	}
+	delete(c.open, producerID)
+}
+
+func (c *Core) beginOpen(g *group, producer int64, tp TopicPartition, v *offset) {
+	g.beginOpen(producer, tp, v)
+	if !slices.Contains(c.open[producer], g.name) {
+		c.open[producer] = append(c.open[producer], g.name)
 	}
 }
 

@@ -33,13 +33,14 @@ const newMemberJoinTimeoutMs = 5 * 60 * 1000
 type Core struct {
 	cfg    CoreConfig
 	groups map[string]*group
+	open   map[int64][]string // of producers whose transaction has not ended: all the groups that have commits of it, and maybe others
 	timers timers
 	out    coordinator.Effects
 }
 
 // NewCore returns a Core without groups.
 func NewCore(cfg CoreConfig) *Core {
-	return &Core{cfg: cfg, groups: map[string]*group{}}
+	return &Core{cfg: cfg, groups: map[string]*group{}, open: map[int64][]string{}}
 }
 
 // Take returns what is to be done since it was called last.

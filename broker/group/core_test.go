@@ -500,6 +500,26 @@ func TestTransactionsCountWhenTheyEnd(t *testing.T) {
 	}
 }
 
+func TestATransactionMayHaveOffsetsOfSeveralGroups(t *testing.T) {
+	d := newDesk(t, deskConfig())
+	commits := func(group string, producer int64) {
+		req := commitOne(group, NoGeneration, "", "t", producer)
+		req.Producer = &Producer{ID: producer}
+		require.NoError(t, d.commit(req).value.Errs[0])
+	}
+	commits("a", 7)
+	commits("b", 7)
+	commits("c", 8)
+	d.restart()
+	d.marker(7, true)
+	d.core.EndTransaction(7, true)
+	assert.Equal(t, int64(7), d.fetch("a", "t", true).Offset)
+	assert.Equal(t, int64(7), d.fetch("b", "t", true).Offset)
+	assert.ErrorIs(t, d.fetch("c", "t", true).Err, kerr.UnstableOffsetCommit)
+	assert.NotContains(t, d.core.open, int64(7))
+	assert.Contains(t, d.core.open, int64(8))
+}
+
 func TestATransactionDoesNotOverrideALaterCommit(t *testing.T) {
 	d := newDesk(t, deskConfig())
 	req := commitOne("g", NoGeneration, "", "t", 5)

@@ -185,7 +185,7 @@ func (c *Core) Loaded(nowMs int64, l *Loader) {
 		for name, pending := range groups {
 			//purecore:anyorder each partition for itself
 			for tp, v := range pending {
-				of(name).beginOpen(producer, tp, v)
+				c.beginOpen(of(name), producer, tp, v)
 			}
 		}
 	}
