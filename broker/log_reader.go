@@ -41,6 +41,9 @@ func (l logReader) readCommitted(ctx context.Context, log *commitlog.Log, each f
 	tick := time.NewTicker(committedPoll)
 	defer tick.Stop()
 	for log.HighWatermark() < end {
+		if err := log.Err(); err != nil {
+			return err // moved to another directory, where it is read again, or offline
+		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()

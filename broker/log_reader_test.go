@@ -11,6 +11,7 @@ import (
 	"github.com/sirupsen/logrus"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kerr"
 
 	"barnabas/broker/commitlog"
 	"barnabas/broker/record"
@@ -19,6 +20,11 @@ import (
 
 // openLog returns a log of the offsets topic that has this in its one segment.
 func openLog(t *testing.T, segment []byte) *commitlog.Log {
+	return openLogs(t, segment).Get(commitlog.TopicPartition{Topic: offsetsTopic})
+}
+
+// openLogs opens a directory with one log, of __consumer_offsets-0.
+func openLogs(t *testing.T, segment []byte) *commitlog.Manager {
 	quiet := logrus.New()
 	quiet.SetOutput(io.Discard)
 	dir := t.TempDir()
@@ -32,9 +38,9 @@ func openLog(t *testing.T, segment []byte) *commitlog.Log {
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, logs.Close()) })
-	log, err := logs.GetOrCreate(commitlog.TopicPartition{Topic: offsetsTopic}, commitlog.TopicID{}, false)
+	_, err = logs.GetOrCreate(commitlog.TopicPartition{Topic: offsetsTopic}, commitlog.TopicID{}, false)
 	require.NoError(t, err)
-	return log
+	return logs
 }
 
 // addBatch appends a batch of one record that claims the offsets up to last.
@@ -50,7 +56,8 @@ func addBatch(t *testing.T, log *commitlog.Log, size int, last int64) {
 
 // A coordinator that answered from what is in its log alone would, when this broker goes before the others have it, have told an offset that its successor does not know.
 func TestWhatACoordinatorLoadsIsCommitted(t *testing.T) {
-	log := openLog(t, nil)
+	logs := openLogs(t, nil)
+	log := logs.Get(commitlog.TopicPartition{Topic: offsetsTopic})
 	for last := range int64(3) {
 		addBatch(t, log, 10, last)
 	}
@@ -70,6 +77,10 @@ func TestWhatACoordinatorLoadsIsCommitted(t *testing.T) {
 	require.ErrorIs(t, read(func() { addBatch(t, log, 10, 3) }), context.DeadlineExceeded, "a marker that came meanwhile is not committed")
 	log.SetHighWatermark(4)
 	require.NoError(t, read(func() {}))
+
+	addBatch(t, log, 10, 4)
+	require.ErrorIs(t, read(func() { require.NoError(t, logs.Delete(log.TP())) }), kerr.KafkaStorageError,
+		"what becomes of a log that was moved to another directory is not waited for")
 }
 
 // BR-041: batches larger than the buffer, and a log whose end has no records, as compaction leaves it. Loading sees every record once and ends.
