@@ -191,7 +191,7 @@ func (b *Broker) openLogs(ctx context.Context) error {
 	}
 	var err error
 	b.logs, err = commitlog.Open(commitlog.ManagerConfig{
-		Dirs:                          v.LogDirs(),
+		Dirs:                          absolute(v.LogDirs()),
 		FS:                            vfs.OS,
 		Default:                       logConfig(b.live.values(), nil),
 		TopicConfig:                   b.live.forTopic,

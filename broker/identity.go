@@ -6,6 +6,8 @@ import (
 	"encoding/base64"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"barnabas/broker/commitlog"
@@ -74,6 +76,17 @@ func establish(ctx context.Context, zk *zkstate.Client, v *config.Values, fs vfs
 		return identity{}, fmt.Errorf("broker.id is %d in the configuration, but %s belongs to broker %d (its meta.properties); use broker.id=%d, or give this broker another log.dirs", id.brokerID, storedIn, storedID, storedID)
 	}
 	return id, nil
+}
+
+// absolute makes directories absolute, as tools name them that ask for a replica to be in one.
+func absolute(dirs []string) []string {
+	out := slices.Clone(dirs)
+	for i, dir := range dirs {
+		if path, err := filepath.Abs(dir); err == nil {
+			out[i] = path
+		}
+	}
+	return out
 }
 
 // prepareDirs creates missing log directories, and says so in words for people when it cannot.
