@@ -6,13 +6,10 @@
 // name, and the leader of that partition is its coordinator. Core is everything
 // that is known of the groups of one such partition: a state machine without
 // I/O. Requests, timers and the outcome of appends go in; answers, records to
-// append and remarks for the log come out. Coordinator is the shell around the
-// cores of all the partitions that this broker leads.
-//
-// Goroutines: one for each partition that is led, started by Coordinator.Lead,
-// which first loads it from its log and then handles its events one at a time;
-// and one that looks for expired offsets. Resign ends the former when it has
-// answered what waits, Close ends all and waits.
+// append and remarks for the log come out. Coordinator has the cores of all the
+// partitions that this broker leads in a coordinator.Shell, which loads them,
+// hands them their events and writes for them; the goroutines are the shell's, and
+// one of them looks for expired offsets.
 //
 // The states of a group:
 //
@@ -29,5 +26,4 @@
 //   - an offset is answered only when it is committed (high watermark), and of
 //     two commits of one partition the one later in the log counts
 //   - every request is answered exactly once
-//   - a core whose broker has given up the partition appends nothing more (H54)
 package group

@@ -6,8 +6,8 @@
 // that is known of the ids of one such partition: a state machine without I/O.
 // Requests, the outcome of appends and of markers, and the time go in; answers,
 // records to append, markers to write and remarks for the log come out.
-// Coordinator is the shell around the cores of all the partitions that this
-// broker leads.
+// Coordinator has the cores of all the partitions that this broker leads in a
+// coordinator.Shell, and gets markers and questions to other brokers.
 //
 // A transaction:
 //
@@ -30,14 +30,13 @@
 //     would have a transaction that nobody ends
 //   - partitions of a transaction are in the log before AddPartitionsToTxn is
 //     answered, and leave it with the last marker
-//   - a core whose broker has given up the partition appends nothing more, and its
-//     markers are refused by partitions that have seen its successor's (the
-//     coordinator epoch is the leader epoch of the partition)
+//   - the markers of a core whose broker has given up the partition are refused by
+//     partitions that have seen its successor's (the coordinator epoch is the leader
+//     epoch of the partition)
 //   - every request is answered exactly once
 //
-// Goroutines: one for each partition that is led, started by Coordinator.Lead; one
-// that looks for timed out transactions and expired ids; one for each request of
-// markers or verifications on its way to another broker, at most one of each kind
-// per broker; one for each producer id that is waited for. Close ends all and
-// waits.
+// Goroutines, beside the shell's (two of which look for timed out transactions and
+// for expired ids, and one waits for each producer id that is asked for): one for
+// each request of markers or verifications on its way to another broker, at most one
+// of each kind per broker. Close ends all and waits.
 package txn
