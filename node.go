@@ -85,7 +85,7 @@ func (n *node) start(v *config.Values) error {
 	if err == nil {
 		n.controller.Start()
 		n.broker.Serve(n.controller)
-		err = n.broker.Register(ctx)
+		err = n.zk.ThroughSessions(ctx, "registering", func() error { return n.broker.Register(ctx) })
 	}
 	if err != nil {
 		cancel()

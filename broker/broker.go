@@ -82,10 +82,13 @@ type isrChanger interface {
 
 // Open establishes who the broker is, opens its logs, and binds its listeners once no predecessor is registered any more. Nothing is served before Serve.
 func Open(ctx context.Context, v *config.Values, zk *zkstate.Client, log *logrus.Entry) (*Broker, error) {
-	if err := zk.MakePersistentPaths(ctx); err != nil {
-		return nil, err
-	}
-	id, err := establish(ctx, zk, v, vfs.OS)
+	var id identity
+	err := zk.ThroughSessions(ctx, "finding out who this broker is", func() (err error) {
+		if err = zk.MakePersistentPaths(ctx); err == nil {
+			id, err = establish(ctx, zk, v, vfs.OS)
+		}
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +98,8 @@ func Open(ctx context.Context, v *config.Values, zk *zkstate.Client, log *logrus
 	if err := b.openLogs(ctx); err != nil {
 		return nil, err
 	}
-	if err := zk.AwaitUnheld(ctx, zkstate.BrokerIDPath(b.brokerID)); err != nil {
+	err = zk.ThroughSessions(ctx, "waiting for the registration before to end", func() error { return zk.AwaitUnheld(ctx, zkstate.BrokerIDPath(b.brokerID)) })
+	if err != nil {
 		return nil, errors.Join(err, b.logs.Close())
 	}
 	if err := b.bind(); err != nil {
@@ -183,7 +187,7 @@ func (b *Broker) openLogs(ctx context.Context) error {
 	v := b.values
 	b.live = newLiveConfig(b.zk, v, b.log.WithField("part", "configuration"))
 	b.live.brokerID = strconv.Itoa(int(b.brokerID))
-	if err := b.live.load(ctx); err != nil {
+	if err := b.zk.ThroughSessions(ctx, "reading settings", func() error { return b.live.load(ctx) }); err != nil {
 		return fmt.Errorf("reading topics' settings: %w", err)
 	}
 	if err := prepareDirs(v.LogDirs()); err != nil {

@@ -111,3 +111,28 @@ func clientKnowsThatItsSessionMayBeOverBeforeItIs(t *testing.T, addr string) {
 	})
 	require.False(t, c.Alive(generation))
 }
+
+// What a start asks is asked again when the session ends under it; any other refusal stands.
+func aStartOutlivesItsSession(t *testing.T, addr string) {
+	p := newProxy(t, addr)
+	c := connect(t, p.addr(), func(c *Config) { c.SessionTimeout = 400 * time.Millisecond })
+	ctx := within(t, 60*time.Second)
+	require.NoError(t, c.MakePersistentPaths(ctx))
+	_, err := c.RegisterEphemeral(ctx, BrokerIDPath(1), []byte("x"))
+	require.NoError(t, err)
+	var met []error
+	require.NoError(t, c.ThroughSessions(ctx, "looking", func() error {
+		if len(met) == 0 {
+			p.refuse()
+			waitFor(t, func() bool { return !sessionAlive(t, addr, chroot(t)+BrokerIDPath(1)) })
+			time.AfterFunc(100*time.Millisecond, p.heal)
+		}
+		_, err := c.One(ctx, Children("/"))
+		met = append(met, err)
+		return err
+	}))
+	assert.ErrorIs(t, met[0], ErrSessionExpired)
+	asked := 0
+	assert.ErrorIs(t, c.ThroughSessions(ctx, "looking", func() error { asked++; return ErrNoNode }), ErrNoNode)
+	assert.Equal(t, 1, asked)
+}

@@ -60,6 +60,7 @@ var behaviours = []struct {
 	{"OfManyCandidatesExactlyOneWinsEachEpoch", ofManyCandidatesExactlyOneWinsEachEpoch},
 	{"ASessionMayBeEncryptedAndTheServerIsAuthenticated", aSessionMayBeEncryptedAndTheServerIsAuthenticated},
 	{"SessionsExpireAgainAndAgainUnderLoad", sessionsExpireAgainAndAgainUnderLoad},
+	{"AStartOutlivesItsSession", aStartOutlivesItsSession},
 	{"AClientKnowsThatItsSessionMayBeOverBeforeItIs", clientKnowsThatItsSessionMayBeOverBeforeItIs},
 	{"ABatchThatIsRefusedIsTriedOneByOne", aBatchThatIsRefusedIsTriedOneByOne},
 	{"H23ADeposedControllerCanChangeNothing", h23ADeposedControllerCanChangeNothing},
