@@ -41,8 +41,9 @@ var mayImport = map[string][]string{
 	"controller": {"zkstate", "config", "admin", "broker/wire", "broker/peer"},
 
 	"tools":             {"broker/wire", "broker/record", "zkstate", "config", "admin", "admin/plan", "tools/..."},
-	"tools/options":     {},
-	"tools/subcommands": {},
+	"tools/spelling":    {},
+	"tools/options":     {"tools/spelling"},
+	"tools/subcommands": {"tools/spelling"},
 	"tools/dumplog":     {"broker/vfs", "broker/record", "broker/commitlog", "tools/options"},
 	"tools/zkshell":     {"tools/options", "zkstate/embedded/client", "zkstate/embedded/proto"}, // a shell needs what the common library leaves out
 

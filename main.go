@@ -19,6 +19,7 @@ func main() {
 		Usage:                  "a ZooKeeper-coordinated Kafka broker and its tools",
 		Version:                version,
 		HideHelpCommand:        true,
+		Suggest:                true,
 		UseShortOptionHandling: true,
 		EnableBashCompletion:   true,
 		Commands:               append([]*cli.Command{quickstartCommand(), brokerCommand(), zookeeperCommand()}, kafkaCommands()...),

@@ -81,7 +81,7 @@ type configsService interface {
 
 // Configs is kafka-configs.
 func Configs(args []string, _ io.Reader, stdout, stderr io.Writer) int {
-	f := face{class: "kafka.admin.ConfigCommand", intro: "This tool helps to manipulate and describe entity config for a topic, client, user, broker or ip", options: configsOptions, stdout: stdout, stderr: stderr}
+	f := face{class: "kafka.admin.ConfigCommand", intro: "This tool helps to manipulate and describe entity config for a topic, client, user, broker or ip", options: configsOptions, misread: onlyReason, stdout: stdout, stderr: stderr}
 	set, code, over := f.parse(args)
 	if over {
 		return code

@@ -23,7 +23,7 @@ var deleteRecordsOptions = []options.Option{
 
 // DeleteRecords is kafka-delete-records.
 func DeleteRecords(args []string, _ io.Reader, stdout, stderr io.Writer) int {
-	f := face{class: "kafka.admin.DeleteRecordsCommand", intro: "This tool helps to delete records of the given partitions down to the specified offset.", options: deleteRecordsOptions, needs: []string{"bootstrap-server", "offset-json-file"}, throws: true, stdout: stdout, stderr: stderr}
+	f := face{class: "kafka.admin.DeleteRecordsCommand", intro: "This tool helps to delete records of the given partitions down to the specified offset.", options: deleteRecordsOptions, needs: []string{"bootstrap-server", "offset-json-file"}, misread: exception, stdout: stdout, stderr: stderr}
 	set, code, over := f.parse(args)
 	if over {
 		return code

@@ -45,7 +45,7 @@ func (e electionType) String() string {
 
 // LeaderElection is kafka-leader-election.
 func LeaderElection(args []string, _ io.Reader, stdout, stderr io.Writer) int {
-	f := face{class: "kafka.admin.LeaderElectionCommand", options: leaderElectionOptions, throws: true, stdout: stdout, stderr: stderr,
+	f := face{class: "kafka.admin.LeaderElectionCommand", options: leaderElectionOptions, misread: exception, stdout: stdout, stderr: stderr,
 		intro: "This tool attempts to elect a new leader for a set of topic partitions. The type of elections supported are preferred replicas and unclean replicas."}
 	set, code, over := f.parse(args)
 	if over {

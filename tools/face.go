@@ -17,9 +17,18 @@ type face struct {
 	intro          string // first line of the help
 	options        []options.Option
 	needs          []string // options without which the call makes no sense
-	throws         bool     // arguments that cannot be read end the original with an exception, not with its help
+	misread        misread
 	stdout, stderr io.Writer
 }
+
+// misread is what the original says when arguments cannot be read.
+type misread int8
+
+const (
+	reasonAndHelp misread = iota
+	exception             // thrown by the parser and caught by nobody
+	onlyReason
+)
 
 // parse reads arguments. over tells that the command has ended with code: it was called wrongly, or asked for its help or version.
 func (f face) parse(args []string) (set *options.Set, code int, over bool) {
@@ -27,11 +36,8 @@ func (f face) parse(args []string) (set *options.Set, code int, over bool) {
 		return nil, f.usage(f.intro), true
 	}
 	set, err := options.Parse(f.options, args)
-	switch {
-	case err != nil && f.throws:
-		return nil, f.thrown(err), true
-	case err != nil:
-		return nil, f.usage(err.Error()), true
+	if err != nil {
+		return nil, f.unreadable(err), true
 	}
 	if code, over := f.common(set); over {
 		return nil, code, true
@@ -44,19 +50,30 @@ func (f face) parse(args []string) (set *options.Set, code int, over bool) {
 	return set, 0, false
 }
 
-// missing says that an option was not given.
-func missing(option string) string { return fmt.Sprintf("Missing required argument \"[%s]\"", option) }
-
-// thrown reports an error as an uncaught exception of the originals' argument parser.
-func (f face) thrown(err error) int {
-	class := "OptionException"
+// unreadable says why arguments cannot be read and, beside what the original says, which option may have been meant.
+func (f face) unreadable(err error) int {
+	meant := ""
 	var unknown *options.UnknownError
-	if errors.As(err, &unknown) {
-		class = "UnrecognizedOptionException"
+	if errors.As(err, &unknown) && unknown.Meant != nil {
+		meant = "\nDid you mean --" + strings.Join(unknown.Meant, " or --") + "?"
 	}
-	fmt.Fprintf(f.stderr, "Exception in thread \"main\" joptsimple.%s: %s\n", class, err)
+	switch f.misread {
+	case exception:
+		class := "OptionException"
+		if unknown != nil {
+			class = "UnrecognizedOptionException"
+		}
+		fmt.Fprintf(f.stderr, "Exception in thread \"main\" joptsimple.%s: %s%s\n", class, err, meant)
+	case onlyReason:
+		fmt.Fprintf(f.stderr, "%s%s\n", err, meant)
+	default:
+		return f.usage(err.Error() + meant)
+	}
 	return 1
 }
+
+// missing says that an option was not given.
+func missing(option string) string { return fmt.Sprintf("Missing required argument \"[%s]\"", option) }
 
 // uncaught reports an error as the originals' main functions do when they let it through.
 func (f face) uncaught(err error) int {

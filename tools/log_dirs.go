@@ -27,7 +27,7 @@ var logDirsOptions = []options.Option{
 
 // LogDirs is kafka-log-dirs.
 func LogDirs(args []string, _ io.Reader, stdout, stderr io.Writer) int {
-	f := face{class: "kafka.admin.LogDirsCommand", intro: "This tool helps to query log directory usage on the specified brokers.", options: logDirsOptions, needs: []string{"bootstrap-server", "describe"}, throws: true, stdout: stdout, stderr: stderr}
+	f := face{class: "kafka.admin.LogDirsCommand", intro: "This tool helps to query log directory usage on the specified brokers.", options: logDirsOptions, needs: []string{"bootstrap-server", "describe"}, misread: exception, stdout: stdout, stderr: stderr}
 	set, code, over := f.parse(args)
 	if over {
 		return code

@@ -25,7 +25,7 @@ var preferredElectionOptions = []options.Option{
 // PreferredReplicaElection is kafka-preferred-replica-election.
 func PreferredReplicaElection(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	fmt.Fprintln(stdout, "This tool is deprecated. Please use kafka-leader-election tool. Tracking issue: KAFKA-8405")
-	f := face{class: "kafka.admin.PreferredReplicaLeaderElectionCommand", options: preferredElectionOptions, throws: true, stdout: stdout, stderr: stderr,
+	f := face{class: "kafka.admin.PreferredReplicaLeaderElectionCommand", options: preferredElectionOptions, misread: exception, stdout: stdout, stderr: stderr,
 		intro: "This tool helps to causes leadership for each partition to be transferred back to the 'preferred replica', it can be used to balance leadership among the servers."}
 	set, code, over := f.parse(args)
 	if over {

@@ -56,7 +56,7 @@ func ReassignPartitions(args []string, _ io.Reader, stdout, stderr io.Writer) in
 	if compat39() {
 		known = slices.DeleteFunc(slices.Clone(known), func(o options.Option) bool { return o.Name == "zookeeper" })
 	}
-	f := face{class: "kafka.admin.ReassignPartitionsCommand$", intro: "This tool helps to move topic partitions between replicas.", options: known, throws: true, stdout: stdout, stderr: stderr}
+	f := face{class: "kafka.admin.ReassignPartitionsCommand$", intro: "This tool helps to move topic partitions between replicas.", options: known, misread: exception, stdout: stdout, stderr: stderr}
 	set, code, over := f.parse(args)
 	if over {
 		return code

@@ -32,7 +32,7 @@ var replicaVerificationOptions = []options.Option{
 
 // ReplicaVerification is kafka-replica-verification: it reads what all replicas of partitions hold below the high watermark, and reports where they differ, until it is stopped.
 func ReplicaVerification(args []string, _ io.Reader, stdout, stderr io.Writer) int {
-	f := face{class: "kafka.tools.ReplicaVerificationTool$", intro: "Validate that all replicas for a set of topics have the same data.", options: replicaVerificationOptions, needs: []string{"broker-list"}, throws: true,
+	f := face{class: "kafka.tools.ReplicaVerificationTool$", intro: "Validate that all replicas for a set of topics have the same data.", options: replicaVerificationOptions, needs: []string{"broker-list"}, misread: exception,
 		stdout: stdout, stderr: stderr}
 	if compat39() {
 		f.class = "org.apache.kafka.tools.ReplicaVerificationTool"

@@ -88,7 +88,7 @@ type topicService interface {
 
 // Topics is kafka-topics.
 func Topics(args []string, _ io.Reader, stdout, stderr io.Writer) int {
-	f := face{class: "kafka.admin.TopicCommand$", intro: "This tool helps to create, delete, describe, or change a topic.", options: topicsOptions, throws: true, stdout: stdout, stderr: stderr}
+	f := face{class: "kafka.admin.TopicCommand$", intro: "This tool helps to create, delete, describe, or change a topic.", options: topicsOptions, misread: exception, stdout: stdout, stderr: stderr}
 	if compat39() {
 		f.class = "org.apache.kafka.tools.TopicCommand"
 	}

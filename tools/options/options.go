@@ -11,6 +11,8 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+
+	"barnabas/tools/spelling"
 )
 
 // Arity says how many values an option takes.
@@ -38,8 +40,11 @@ type Set struct {
 	order  []string
 }
 
-// UnknownError names what is not an option.
-type UnknownError struct{ Name string }
+// UnknownError names what is not an option, and the options that may have been meant.
+type UnknownError struct {
+	Name  string
+	Meant []string
+}
 
 func (e *UnknownError) Error() string { return e.Name + " is not a recognized option" }
 
@@ -61,7 +66,7 @@ func Parse(options []Option, args []string) (*Set, error) {
 		name, value, inline := strings.Cut(strings.TrimLeft(word, "-"), "=")
 		o, ok := known[name]
 		if !ok {
-			return nil, &UnknownError{name}
+			return nil, unknown(name, options)
 		}
 		set.order = append(set.order, name)
 		switch {
@@ -83,6 +88,14 @@ func Parse(options []Option, args []string) (*Set, error) {
 		}
 	}
 	return set, nil
+}
+
+func unknown(name string, options []Option) error {
+	names := make([]string, len(options))
+	for i, o := range options {
+		names[i] = o.Name
+	}
+	return &UnknownError{name, spelling.Closest(name, names)}
 }
 
 func isOption(word string) bool { return len(word) > 1 && word[0] == '-' && word != "--" }

@@ -37,6 +37,9 @@ func TestAnArgumentIsTakenWhateverItLooksLike(t *testing.T) {
 func TestErrorsHaveKafkasWords(t *testing.T) {
 	_, err := Parse(some, []string{"--top", "a"})
 	assert.EqualError(t, err, "top is not a recognized option")
+	var unknown *UnknownError
+	require.ErrorAs(t, err, &unknown)
+	assert.Equal(t, []string{"topic"}, unknown.Meant)
 	_, err = Parse(some, []string{"--topic"})
 	assert.EqualError(t, err, "Option topic requires an argument")
 	s, err := Parse(some, []string{"--topic", "a", "--topic", "b", "--partitions", "y", "--config", "a=1", "--config", "b=2"})

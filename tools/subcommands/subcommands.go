@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"barnabas/tools/spelling"
 )
 
 // Argument declares an option. Value names its value in texts; an empty one makes it a switch.
@@ -78,8 +80,11 @@ func (c *Call) Int(name string) int64 {
 // Has tells whether an argument was given, or has a default.
 func (c *Call) Has(name string) bool { _, ok := c.values[name]; return ok }
 
-// UsageError is a wrong call.
-type UsageError struct{ Usage, Program, Reason string }
+// UsageError is a wrong call. Meant are words that may have been meant by one that is not known.
+type UsageError struct {
+	Usage, Program, Reason string
+	Meant                  []string
+}
 
 func (e *UsageError) Error() string { return e.Reason }
 
@@ -97,6 +102,9 @@ func Report(err error, stdout, stderr io.Writer) int {
 		fmt.Fprint(stdout, help.Text)
 	case errors.As(err, &usage):
 		fmt.Fprintf(stderr, "%s%s: error: %s\n", usage.Usage, usage.Program, usage.Reason)
+		if usage.Meant != nil {
+			fmt.Fprintf(stderr, "\nDid you mean:\n\t%s\n", strings.Join(usage.Meant, "\n\t"))
+		}
 	default:
 		fmt.Fprintln(stderr, err)
 	}
@@ -137,7 +145,7 @@ func (c Command) parse(program string, call *Call, args []string) error {
 func (c Command) parseCommand(program, name string, call *Call, args []string) error {
 	at := slices.IndexFunc(c.Commands, func(sub Command) bool { return sub.Name == name })
 	if at < 0 {
-		return c.wrong(program, fmt.Sprintf("invalid choice: '%s' (choose from %s)", name, c.choices("'", ", ")))
+		return c.unknown(program, fmt.Sprintf("invalid choice: '%s' (choose from %s)", name, c.choices("'", ", ")), name, c.commandNames())
 	}
 	for _, a := range c.Arguments {
 		if a.Required {
@@ -149,7 +157,20 @@ func (c Command) parseCommand(program, name string, call *Call, args []string) e
 }
 
 func (c Command) wrong(program, reason string) error {
-	return &UsageError{c.usage(program), strings.Fields(program)[0], reason}
+	return &UsageError{Usage: c.usage(program), Program: strings.Fields(program)[0], Reason: reason}
+}
+
+// unknown reports a word that is not one of some.
+func (c Command) unknown(program, reason, word string, known []string) error {
+	return &UsageError{c.usage(program), strings.Fields(program)[0], reason, spelling.Closest(word, known)}
+}
+
+func (c Command) argumentNames() []string {
+	names := make([]string, len(c.Arguments))
+	for i, a := range c.Arguments {
+		names[i] = "--" + a.Name
+	}
+	return names
 }
 
 // parseArgument reads the argument that a word begins and tells how many of the words after it were its values.
@@ -215,7 +236,7 @@ func (c Command) find(program, word string) (a Argument, value string, inline bo
 	case 1:
 		return found[0], value, inline, nil
 	case 0:
-		return a, "", false, c.wrong(program, fmt.Sprintf("unrecognized arguments: '%s'", word))
+		return a, "", false, c.unknown(program, fmt.Sprintf("unrecognized arguments: '%s'", word), word, c.argumentNames())
 	}
 	names := make([]string, len(found))
 	for i, a := range found {
@@ -277,12 +298,16 @@ func (c Command) word() string {
 	return "{" + c.choices("", ",") + "}"
 }
 
-func (c Command) choices(quote, separator string) string {
+func (c Command) commandNames() []string {
 	names := make([]string, len(c.Commands))
 	for i, sub := range c.Commands {
-		names[i] = quote + sub.Name + quote
+		names[i] = sub.Name
 	}
-	return strings.Join(names, separator)
+	return names
+}
+
+func (c Command) choices(quote, separator string) string {
+	return quote + strings.Join(c.commandNames(), quote+separator+quote) + quote
 }
 
 const helpWidth = 76
@@ -308,7 +333,7 @@ func (c Command) usage(program string) string {
 	for i, word := range words {
 		if i > 0 && len(line)+len(word) > helpWidth {
 			out.WriteString(strings.TrimRight(line, " ") + "\n")
-			line = strings.Repeat(" ", len(first))
+			line = strings.Repeat(" ", len("usage: "+strings.Fields(program)[0]+" "))
 		}
 		line += word + " "
 	}

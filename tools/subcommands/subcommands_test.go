@@ -58,6 +58,49 @@ func TestWrongCallsComeWithTheUsage(t *testing.T) {
 	}
 }
 
+func TestWhatWasMeantIsSaid(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"rnu"}, "error: invalid choice: 'rnu' (choose from 'run', 'stop')\n\nDid you mean:\n\trun\n"},
+		{[]string{"run", "--tpoic", "x"}, "error: unrecognized arguments: '--tpoic'\n\nDid you mean:\n\t--topic\n"},
+	} {
+		_, err := tool.Parse(c.args)
+		var out, errs bytes.Buffer
+		Report(err, &out, &errs)
+		assert.Contains(t, errs.String(), c.want)
+	}
+}
+
+func TestArgumentsOfTheToolComeBeforeTheCommand(t *testing.T) {
+	tool := Command{Name: "tool", Word: "COMMAND", Arguments: []Argument{{Name: "server", Value: "S", Required: true}, {Name: "version", Short: "v", Alone: true}},
+		Commands: []Command{{Name: "run", Arguments: []Argument{{Name: "times", Value: "N", Number: Short}}}}}
+	call, err := tool.Parse([]string{"--server", "s", "run", "--times", "-3"})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"run", "s"}, []string{call.Command, call.Value("server")})
+	assert.EqualValues(t, -3, call.Int("times"))
+	call, err = tool.Parse([]string{"-v", "nonsense"})
+	require.NoError(t, err)
+	assert.True(t, call.Has("version"))
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"run"}, "argument --server is required"},
+		{[]string{"--server", "s"}, "too few arguments"},
+		{[]string{"run", "--server", "s"}, "unrecognized arguments: '--server'"},
+		{[]string{"--server", "s", "run", "--times", "40000"}, `argument --times: could not convert '40000' to Short (For input string: "40000")`},
+	} {
+		_, err := tool.Parse(c.args)
+		assert.EqualError(t, err, c.want)
+	}
+	_, err = tool.Parse([]string{"run", "-h"})
+	var out, errs bytes.Buffer
+	Report(err, &out, &errs)
+	assert.Contains(t, out.String(), "usage: tool --server S run [-h] [--times N]\n")
+}
+
 func TestHelpGoesToStandardOutput(t *testing.T) {
 	for _, args := range [][]string{{"--help"}, {"-h"}} {
 		_, err := tool.Parse(args)
