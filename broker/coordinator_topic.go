@@ -23,6 +23,11 @@ type coordinatorTopic struct {
 	timeout  time.Duration
 	verify   func() bool // whether the first write of a transaction needs the word of its coordinator; nil: there are no transactions
 	reader   logReader
+	tenure   *tenure
+
+	// heldIsSafe: what is loaded counts when all in-sync replicas have it, also while they are fewer than min.insync.replicas and nothing is committed. Who only wants to know where to go on
+	// reading is not to wait for the others to come back. A decision over a transaction has to be committed.
+	heldIsSafe bool
 }
 
 // produceVersion is one whose records are of the current format.
@@ -42,5 +47,49 @@ func (t *coordinatorTopic) Read(ctx context.Context, p int32, each func(record.E
 	if err != nil {
 		return err
 	}
-	return t.reader.readCommitted(ctx, log, each)
+	return t.reader.readSafe(ctx, log, func(end int64) bool { return t.safe(log, p, end) }, each)
 }
+
+func (t *coordinatorTopic) safe(log *commitlog.Log, p int32, end int64) bool {
+	if log.HighWatermark() >= end {
+		return true
+	}
+	replica := t.replicas.Partition(t.name, p)
+	return t.heldIsSafe && replica != nil && replica.Held(end)
+}
+
+// Began implements coordinator.Witness.
+func (t *coordinatorTopic) Began(p int32) { t.tenure.began(p) }
+
+// Ended implements coordinator.Witness.
+func (t *coordinatorTopic) Ended(p int32) { t.tenure.ended(p) }
+
+// Leads implements coordinator.Witness.
+func (t *coordinatorTopic) Leads(p int32) bool { return t.tenure.lasts(p) }
+
+// Confirm implements coordinator.Witness: the members of the ISR, from among whom another leader would be, fetch from this one.
+func (t *coordinatorTopic) Confirm(ctx context.Context, p int32) bool {
+	asked := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, confirmWait)
+	defer cancel()
+	tick := time.NewTicker(confirmPoll)
+	defer tick.Stop()
+	for {
+		if replica := t.replicas.Partition(t.name, p); replica == nil {
+			return false
+		} else if replica.LedAfter(asked) {
+			return true
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-tick.C:
+		}
+	}
+}
+
+// Followers fetch at least every replica.fetch.wait.max.ms, half a second.
+const (
+	confirmWait = 2 * time.Second
+	confirmPoll = 5 * time.Millisecond
+)

@@ -18,6 +18,9 @@ func (b *Broker) newGroups() *group.Coordinator {
 		timeout:  v.Millis("offsets.commit.timeout.ms"),
 		reader:   newLogReader(b.replicas, offsetsTopic, v.Int("offsets.load.buffer.size")),
 		verify:   b.verifyTransactions,
+		tenure:   newTenure(b.zk),
+
+		heldIsSafe: true,
 	}
 	return group.New(group.Config{
 		Core: group.CoreConfig{

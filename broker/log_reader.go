@@ -28,19 +28,19 @@ func newLogReader(replicas *partition.Manager, topic string, buffer int64) logRe
 	return logReader{replicas, topic, int(buffer), make(chan struct{}, runtime.GOMAXPROCS(0))}
 }
 
-// committedPoll is how often it is looked at whether what was read is on the other replicas: a fetch of theirs away, mostly.
-const committedPoll = 2 * time.Millisecond
+// safePoll is how often it is looked at whether what was read is on the other replicas: a fetch of theirs away, mostly.
+const safePoll = 2 * time.Millisecond
 
-// readCommitted is readLog, and returns when all that it gave is committed. The end of a leader's log may still be lost with this broker: a coordinator that answers from it tells an offset that
+// readSafe is readLog, and returns when all that it gave is safe. The end of a leader's log may still be lost with this broker: a coordinator that answers from it tells an offset that
 // goes back, or an assignment of a generation that comes again with other members, or writes markers of a decision that nobody remembers.
-func (l logReader) readCommitted(ctx context.Context, log *commitlog.Log, each func(record.Entry)) error {
+func (l logReader) readSafe(ctx context.Context, log *commitlog.Log, safe func(end int64) bool, each func(record.Entry)) error {
 	if err := l.readLog(ctx, log, each); err != nil {
 		return err
 	}
 	end := log.EndOffset() // now, not before: a marker that came during the reading may have been read
-	tick := time.NewTicker(committedPoll)
+	tick := time.NewTicker(safePoll)
 	defer tick.Stop()
-	for log.HighWatermark() < end {
+	for !safe(end) {
 		if err := log.Err(); err != nil {
 			return err // moved to another directory, where it is read again, or offline
 		}

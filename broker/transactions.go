@@ -16,6 +16,7 @@ func (b *Broker) newTransactions() *txn.Coordinator {
 		acks:     -1,
 		timeout:  v.Millis("request.timeout.ms"),
 		reader:   newLogReader(b.replicas, transactionTopic, v.Int("transaction.state.log.load.buffer.size")),
+		tenure:   newTenure(b.zk),
 	}
 	return txn.New(txn.Config{
 		BrokerID: b.brokerID,

@@ -104,6 +104,7 @@ func (sh *Shell[C]) Close() {
 func (sh *Shell[C]) Lead(partition int32, epoch int32) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
+	sh.tell(partition, true)
 	old := sh.mu.shards[partition]
 	switch {
 	case sh.mu.closed, old != nil && (!sh.cfg.Reload || old.epoch >= epoch):
@@ -122,6 +123,7 @@ func (sh *Shell[C]) Lead(partition int32, epoch int32) {
 func (sh *Shell[C]) Resign(partition int32) {
 	sh.mu.Lock()
 	s := sh.mu.shards[partition]
+	sh.tell(partition, false)
 	delete(sh.mu.shards, partition)
 	sh.mu.Unlock()
 	if s != nil {

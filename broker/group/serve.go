@@ -93,7 +93,7 @@ func (c *Coordinator) EndTransaction(partition int32, producerID int64, commit b
 
 // FetchOffsets: see Core.FetchOffsets.
 func (c *Coordinator) FetchOffsets(req *FetchOffsetsRequest, reply func(FetchOffsetsResult)) {
-	c.Do(req.Group, func(core *Core, _ int64) { core.FetchOffsets(req, reply) }, func(err error) { reply(FetchOffsetsResult{Err: err}) })
+	c.DoCertainly(req.Group, func(core *Core, _ int64) { core.FetchOffsets(req, reply) }, func(err error) { reply(FetchOffsetsResult{Err: err}) })
 }
 
 // Describe: see Core.Describe.

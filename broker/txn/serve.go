@@ -40,7 +40,7 @@ func (c *Coordinator) Verify(req *PartitionsRequest, reply func([]error)) {
 		refuse(kerr.InvalidRequest)
 		return
 	}
-	c.Do(req.ID, func(core *Core, _ int64) { core.Verify(req, reply) }, refuse)
+	c.DoCertainly(req.ID, func(core *Core, _ int64) { core.Verify(req, reply) }, refuse)
 }
 
 // End: see Core.End.
@@ -49,7 +49,7 @@ func (c *Coordinator) End(req *EndRequest, reply func(error)) {
 		reply(kerr.InvalidRequest)
 		return
 	}
-	c.Do(req.ID, func(core *Core, nowMs int64) { core.End(nowMs, req, reply) }, reply)
+	c.DoCertainly(req.ID, func(core *Core, nowMs int64) { core.End(nowMs, req, reply) }, reply) // a repeated one appends nothing
 }
 
 // Describe: see Core.Describe.

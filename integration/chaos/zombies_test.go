@@ -1,0 +1,137 @@
+package chaos
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"barnabas/integration/cluster"
+	"barnabas/integration/lane"
+)
+
+const zombieGroup = "watched"
+
+// toldBy is the offset that a broker tells, asked by itself, or its error.
+func toldBy(client *kgo.Client) (int64, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	req := kmsg.NewPtrOffsetFetchRequest()
+	group := kmsg.NewOffsetFetchRequestGroup()
+	group.Group = zombieGroup
+	topic := kmsg.NewOffsetFetchRequestGroupTopic()
+	topic.Topic, topic.Partitions = loaded, []int32{0}
+	group.Topics = append(group.Topics, topic)
+	req.Groups = append(req.Groups, group)
+	req.Group, req.Topics = zombieGroup, []kmsg.OffsetFetchRequestTopic{{Topic: loaded, Partitions: []int32{0}}}
+	resp, err := client.SeedBrokers()[0].Request(ctx, req)
+	if err != nil {
+		return 0, err
+	}
+	answer := resp.(*kmsg.OffsetFetchResponse)
+	if len(answer.Groups) > 0 {
+		g := answer.Groups[0]
+		if err := kerr.ErrorForCode(g.ErrorCode); err != nil {
+			return 0, err
+		}
+		return g.Topics[0].Partitions[0].Offset, kerr.ErrorForCode(g.Topics[0].Partitions[0].ErrorCode)
+	}
+	return answer.Topics[0].Partitions[0].Offset, kerr.ErrorForCode(answer.ErrorCode)
+}
+
+// A coordinator that is cut off from ZooKeeper alone, or that sleeps, is deposed without hearing of it, while clients reach it as before. It must not tell them an offset that has been
+// committed past at its successor: an application that begins there would do again what is done, and commit it again.
+func TestACoordinatorThatIsDeposedUnawaresTellsNoOldOffset(t *testing.T) {
+	w := newWorldWith(t, 3, 1, 7, map[string]string{"offsets.topic.num.partitions": "1"})
+	lane.Need(t, w.firewall != nil, "nft, which root can use")
+	for name, harm := range map[string]func(*cluster.Broker, string) fault{"cut from ZooKeeper": w.cutFromZooKeeper, "asleep": w.freeze} {
+		t.Run(name, func(t *testing.T) {
+			client, err := kgo.NewClient(kgo.SeedBrokers(w.Seeds()...), kgo.MetadataMinAge(50*time.Millisecond))
+			require.NoError(t, err)
+			defer client.Close()
+			commitTo(t, client, 10)
+			w.also = map[string]int{"__consumer_offsets": 1}
+			w.converge(t, nil)
+			old := coordinatorOf(t, client, w)
+			asker, err := kgo.NewClient(kgo.SeedBrokers(old.Addr), kgo.RequestTimeoutOverhead(15*time.Second))
+			require.NoError(t, err)
+			defer asker.Close()
+			offset, err := toldBy(asker) // on a connection that stays
+			require.NoError(t, err)
+			require.EqualValues(t, 10, offset)
+
+			f := harm(old, "coordinator")
+			f.inject(t)
+			t.Cleanup(func() {
+				if t.Failed() {
+					f.heal(t)
+				}
+			})
+			others, err := kgo.NewClient(kgo.SeedBrokers(w.other(old).Addr), kgo.MetadataMinAge(50*time.Millisecond))
+			require.NoError(t, err)
+			defer others.Close()
+			require.Eventually(t, func() bool { return coordinatorOf(t, others, w) != old }, time.Minute, 20*time.Millisecond, "another is elected")
+			commitTo(t, others, 20)
+
+			type told struct {
+				offset int64
+				err    error
+			}
+			answer := make(chan told, 1)
+			go func() {
+				offset, err := toldBy(asker)
+				answer <- told{offset, err}
+			}()
+			if name == "asleep" {
+				time.Sleep(200 * time.Millisecond) // the question is in its socket when it wakes
+				f.heal(t)
+			}
+			got := <-answer
+			require.True(t, got.err != nil || got.offset == 20, "the deposed coordinator tells %d", got.offset)
+			t.Logf("the deposed coordinator says %d, %v", got.offset, got.err)
+			if name != "asleep" {
+				f.heal(t)
+			}
+			w.converge(t, []fault{f})
+			require.Eventually(t, func() bool {
+				all, err := kadm.NewClient(client).FetchOffsets(context.Background(), zombieGroup)
+				at, found := all.Lookup(loaded, 0)
+				return err == nil && found && at.At == 20
+			}, time.Minute, 50*time.Millisecond, "whoever is coordinator in the end knows the last offset")
+		})
+	}
+}
+
+func coordinatorOf(t testing.TB, client *kgo.Client, w *world) *cluster.Broker {
+	t.Helper()
+	var b *cluster.Broker
+	require.Eventually(t, func() bool {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		found := kadm.NewClient(client).FindGroupCoordinators(ctx, zombieGroup)[zombieGroup]
+		if found.Err != nil || found.NodeID < 1 {
+			return false
+		}
+		b = w.Brokers[found.NodeID-1]
+		return true
+	}, time.Minute, 20*time.Millisecond, "there is a coordinator")
+	return b
+}
+
+// commitTo commits an offset until it is acknowledged.
+func commitTo(t testing.TB, client *kgo.Client, offset int64) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		var offsets kadm.Offsets
+		offsets.Add(kadm.Offset{Topic: loaded, Partition: 0, At: offset, LeaderEpoch: -1})
+		committed, err := kadm.NewClient(client).CommitOffsets(ctx, zombieGroup, offsets)
+		return err == nil && committed.Error() == nil
+	}, time.Minute, 50*time.Millisecond, "offset %d is committed", offset)
+}
