@@ -105,20 +105,44 @@ func (h *handle) closeIfIdleLocked() bool {
 	return true
 }
 
+// idleFiles is how many files may stay open that nobody uses, until the next sweep.
+const idleFiles = 2048
+
 // openFiles knows every open handle of a manager.
 type openFiles struct {
-	tick atomic.Int64
-	mu   sync.Mutex
-	open map[*handle]struct{}
+	tick   atomic.Int64
+	mu     sync.Mutex
+	open   map[*handle]struct{}
+	enough int // open handles from which the idle ones are closed at once
 }
 
+// add notes an open handle. When there are many the idle ones go without waiting for a sweep: the recovery of ten thousand
+// logs opens thirty thousand files within seconds.
 func (o *openFiles) add(h *handle) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.open == nil {
-		o.open = map[*handle]struct{}{}
+		o.open, o.enough = map[*handle]struct{}{}, idleFiles
 	}
 	o.open[h] = struct{}{}
+	if len(o.open) <= o.enough {
+		return
+	}
+	for other := range o.open {
+		if other.closeIfIdle() {
+			delete(o.open, other)
+		}
+	}
+	o.enough = max(idleFiles, 2*len(o.open)) // what is in use is not looked through for each one more
+}
+
+// closeIfIdle closes the file unless somebody uses it, and tells that it is closed.
+func (h *handle) closeIfIdle() bool {
+	if !h.mu.TryLock() {
+		return false // somebody does
+	}
+	defer h.mu.Unlock()
+	return h.closeIfIdleLocked()
 }
 
 // sweep closes the files that nobody has used since the sweep before the last one.

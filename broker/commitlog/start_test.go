@@ -19,6 +19,7 @@ type meterFS struct {
 	vfs.FS
 	opens, reads, syncs atomic.Int64
 	bytes               atomic.Int64 // read
+	open, mostOpen      atomic.Int64 // at a time
 }
 
 func (m *meterFS) OpenFile(name string, flag int, perm fs.FileMode) (vfs.File, error) {
@@ -26,6 +27,9 @@ func (m *meterFS) OpenFile(name string, flag int, perm fs.FileMode) (vfs.File, e
 	f, err := m.FS.OpenFile(name, flag, perm)
 	if err != nil {
 		return nil, err
+	}
+	if n := m.open.Add(1); n > m.mostOpen.Load() {
+		m.mostOpen.Store(n) // close enough where two meet
 	}
 	return meterFile{f, m}, nil
 }
@@ -45,6 +49,11 @@ func (f meterFile) ReadAt(p []byte, off int64) (int, error) {
 	f.m.reads.Add(1)
 	f.m.bytes.Add(int64(n))
 	return n, err
+}
+
+func (f meterFile) Close() error {
+	f.m.open.Add(-1)
+	return f.File.Close()
 }
 
 func (f meterFile) Sync() error {
@@ -110,4 +119,29 @@ func TestAStartDoesNotReadOldSegments(t *testing.T) {
 		require.LessOrEqual(t, many.syncs, int64(1), "that the marker of a clean shutdown is gone")
 		t.Logf("clean %t: %+v", clean, many)
 	}
+}
+
+// After a kill every log is recovered, which opens its files. They are closed as they become many: ten thousand partitions
+// must not need more descriptors than the system gives.
+func TestARecoveryOfManyLogsKeepsFewFilesOpen(t *testing.T) {
+	const logs = 1500
+	fs, clk := vfs.NewCrashFS(), newClock()
+	cfg := still(ManagerConfig{Dirs: []string{"/data"}, FS: fs, Default: smallConfig()}, clk)
+	m, err := load(cfg)
+	require.NoError(t, err)
+	for p := range int32(logs) {
+		l, err := m.GetOrCreate(TopicPartition{"topic", p}, TopicID{1}, false)
+		require.NoError(t, err)
+		produce(t, l, batchSpec{size: 100, ts: 1})
+	}
+	meter := &meterFS{FS: fs.Image(fs.Ops(), vfs.Everything, 1)}
+	cfg.FS = meter
+	m, err = load(cfg)
+	require.NoError(t, err)
+	require.Len(t, m.All(), logs)
+	require.Greater(t, meter.opens.Load(), int64(3*logs))
+	require.LessOrEqual(t, meter.mostOpen.Load(), int64(idleFiles+100))
+	require.NoError(t, m.Close())
+	require.LessOrEqual(t, meter.mostOpen.Load(), int64(idleFiles+100))
+	require.Zero(t, meter.open.Load())
 }
