@@ -425,3 +425,21 @@ func TestH20_ALeaderThatStandsAloneCommitsWhatIsOnItsDisk(t *testing.T) {
 	w.c.remotes = nil
 	require.True(t, w.append(5), "a topic of one replica is not degraded")
 }
+
+// Who elects leaders may know of the ISR of one before the leader does: what is committed in between, with followers that
+// have it too, has to be on the leader's disk as well.
+func TestH20_ALeaderThatAsksToStandAloneCommitsWhatIsOnItsDisk(t *testing.T) {
+	w := leading(t, []int32{1, 2}, 0, 0)
+	w.c.flush = FlushThinISR
+	w.append(10)
+	require.True(t, w.fetch(2, 10).highWatermark)
+	w.now = w.now.Add(maxLag + 1)
+	w.append(5)
+	require.NotNil(t, w.c.maybeShrink(w.now, w.end))
+	require.False(t, w.fetch(2, 15).highWatermark, "it is back, and the change that leaves it out may have been written")
+	require.EqualValues(t, 10, w.c.hw.Offset)
+	require.True(t, w.c.wantsFlush(w.end))
+	w.c.flushed(at(15))
+	require.True(t, w.c.advance(w.now, at(w.end), w.min))
+	require.EqualValues(t, 15, w.c.hw.Offset)
+}

@@ -23,7 +23,7 @@ import (
 //   - flushes its log before it asks for an ISR of itself alone: everything that
 //     the larger ISR committed is on its disk when the controller may first rely
 //     on it only
-//   - while alone moves the high watermark no further than what is on the disk.
+//   - while alone, and from when it asks for that, moves the high watermark no further than what is on the disk.
 //     Flushes are made by a few goroutines, one at a time per partition, each for
 //     all that was appended before it: acks=all answers and consumers wait for
 //     their flush, acks=1 does not
@@ -43,7 +43,13 @@ func (c *core) byDisk() bool {
 	if c.role != roleLeader {
 		return false
 	}
-	return c.flush == FlushAlways || (c.flush == FlushThinISR && len(c.isr) == 1 && len(c.remotes) > 0)
+	return c.flush == FlushAlways || (c.flush == FlushThinISR && len(c.remotes) > 0 && c.mayBeAlone())
+}
+
+// mayBeAlone tells that this leader is the only member of the ISR, or asked to be: whether that was written it learns
+// later than those who elect leaders.
+func (c *core) mayBeAlone() bool {
+	return len(c.isr) == 1 || c.inFlight != nil && len(c.inFlight.want) == 1
 }
 
 // wantsFlush tells that there is something on the way to be committed that is not
