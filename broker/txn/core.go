@@ -87,6 +87,10 @@ func (c *Core) Shift(byMs int64) {
 	for i := range c.retries {
 		c.retries[i].atMs += byMs
 	}
+	//purecore:anyorder each for itself
+	for _, t := range c.ids {
+		t.openedMs += byMs
+	}
 }
 
 func (c *Core) later(nowMs int64, run func(nowMs int64)) {

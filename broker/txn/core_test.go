@@ -300,6 +300,28 @@ func TestTimeoutsAreHeldToTheLimits(t *testing.T) {
 	assert.ErrorIs(t, s.init("", nil).Err, kerr.InvalidRequest)
 }
 
+// Somebody sets the clock of the coordinator, or the next one has another: a transaction is open for as long as it is.
+func TestH49_ClocksThatJumpNeitherEndATransactionNorKeepItOpen(t *testing.T) {
+	const year = 365 * 24 * 60 * minute
+	s := newStage(t)
+	p := s.init("id", nil).Producer
+	require.NoError(t, s.add("id", p, p0))
+	s.nowMs += year
+	s.core.Shift(year)
+	assert.Zero(t, s.core.AbortTimedOut(s.nowMs), "it has just begun")
+
+	next := NewLoader(record.Limits{MaxDecompressed: 1 << 20})
+	for _, b := range s.log {
+		next.Add(record.Entry(b))
+	}
+	s.core = NewCore(s.core.cfg, 6)
+	s.nowMs -= 2 * year
+	s.core.Loaded(s.nowMs, next)
+	assert.Zero(t, s.core.AbortTimedOut(s.nowMs))
+	s.nowMs += minute + 1
+	assert.Equal(t, 1, s.core.AbortTimedOut(s.nowMs), "it began in two years")
+}
+
 func TestATransactionThatTakesTooLongIsAborted(t *testing.T) {
 	s := newStage(t)
 	p := s.init("id", nil).Producer

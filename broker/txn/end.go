@@ -67,11 +67,11 @@ func (c *Core) fence(nowMs int64, t *transaction, done func(error)) {
 // producers asked for. It returns how many.
 func (c *Core) AbortTimedOut(nowMs int64) int {
 	late := c.matching(func(t *transaction) bool {
-		return t.now.state == Ongoing && t.next == nil && nowMs-t.now.startMs > int64(t.now.timeoutMs)
+		return t.now.state == Ongoing && t.next == nil && nowMs-t.openedMs > int64(t.now.timeoutMs)
 	})
 	for _, t := range late {
 		c.fence(nowMs, t, func(error) {}) // the next search comes to what failed
-		c.remark("%q has a transaction open since %d ms, its timeout is %d ms: aborted", t.id, nowMs-t.now.startMs, t.now.timeoutMs)
+		c.remark("%q has a transaction open since %d ms, its timeout is %d ms: aborted", t.id, nowMs-t.openedMs, t.now.timeoutMs)
 	}
 	return len(late)
 }

@@ -76,7 +76,7 @@ func (l *Loader) Load(core *Core, nowMs int64) string {
 func (c *Core) Loaded(nowMs int64, l *Loader) {
 	//purecore:anyorder each id for itself
 	for id, s := range l.ids {
-		c.ids[id] = &transaction{id: id, now: s}
+		c.ids[id] = &transaction{id: id, now: s, openedMs: min(s.startMs, nowMs)}
 	}
 	for _, t := range c.matching(func(t *transaction) bool { return t.now.state.decided() }) {
 		c.mark(nowMs, t)

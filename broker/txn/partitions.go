@@ -19,7 +19,7 @@ func (c *Core) AddPartitions(nowMs int64, req *PartitionsRequest, reply func(err
 		next := t.now
 		next.state, next.partitions, next.updateMs = Ongoing, t.now.with(req.Partitions), nowMs
 		if t.now.state != Ongoing {
-			next.startMs = nowMs
+			next.startMs, t.openedMs = nowMs, nowMs
 		}
 		c.write(t, next, func(_ int64, err error) { c.answer(func() { reply(err) }) })
 		return

@@ -36,6 +36,10 @@ type transaction struct {
 	// log. Nobody was told of it, so that the next fence need not raise it again.
 	failedFence bool
 
+	// openedMs is since when the transaction is open, by the clock of this broker and whatever is done to that: it moves with
+	// Core.Shift. The start in the log may be of a clock that is a year ahead (H49).
+	openedMs int64
+
 	// left are the partitions whose marker is not known to be written, with the
 	// time since when the metadata does not know them, or NoTime.
 	left map[TopicPartition]int64
