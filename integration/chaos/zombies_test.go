@@ -135,3 +135,32 @@ func commitTo(t testing.TB, client *kgo.Client, offset int64) {
 		return err == nil && committed.Error() == nil
 	}, time.Minute, 50*time.Millisecond, "offset %d is committed", offset)
 }
+
+// While ZooKeeper is away for everybody no session vouches for a coordinator, but its followers do: it goes on telling offsets and ending transactions.
+func TestCoordinatorsAnswerWhileZooKeeperIsAway(t *testing.T) {
+	w := newWorldWith(t, 3, 1, 8, map[string]string{"offsets.topic.num.partitions": "1", "transaction.state.log.num.partitions": "1"})
+	client, err := kgo.NewClient(kgo.SeedBrokers(w.Seeds()...), kgo.MetadataMinAge(50*time.Millisecond), kgo.DefaultProduceTopic(loaded), kgo.TransactionalID("steady"))
+	require.NoError(t, err)
+	defer client.Close()
+	commitTo(t, client, 10)
+	transact := func() {
+		require.NoError(t, client.BeginTransaction())
+		require.NoError(t, client.ProduceSync(context.Background(), kgo.StringRecord("x")).FirstErr())
+		require.NoError(t, client.EndTransaction(context.Background(), kgo.TryCommit))
+	}
+	transact()
+	w.also = map[string]int{"__consumer_offsets": 1, "__transaction_state": 1}
+	w.converge(t, nil)
+	asker, err := kgo.NewClient(kgo.SeedBrokers(coordinatorOf(t, client, w).Addr))
+	require.NoError(t, err)
+	defer asker.Close()
+	w.zk.Stop()
+	for away := time.Now(); time.Since(away) < 4*session; {
+		offset, err := toldBy(asker)
+		require.NoError(t, err)
+		require.EqualValues(t, 10, offset)
+		transact()
+	}
+	w.zk.Start()
+	w.converge(t, nil)
+}
