@@ -46,6 +46,7 @@ var consoleConsumerOptions = []options.Option{
 //
 // Without --group the original joins a group with a random name that nobody else ever sees; here all partitions are then read without a group.
 func ConsoleConsumer(args []string, _ io.Reader, stdout, stderr io.Writer) int {
+	stderr = &inTurn{w: stderr}
 	f := face{class: "kafka.tools.ConsoleConsumer$", intro: "This tool helps to read data from Kafka topics and outputs it to standard output.", options: consoleConsumerOptions, stdout: stdout, stderr: stderr}
 	if compat39() {
 		f.class = "org.apache.kafka.tools.consumer.ConsoleConsumer"
@@ -96,7 +97,7 @@ func wrongConsumerCall(set *options.Set) string {
 	return ""
 }
 
-func consumerClient(set *options.Set) (*kgo.Client, error) {
+func consumerClient(f face, set *options.Set) (*kgo.Client, error) {
 	text := func(name string) string { v, _ := set.Value(name); return v }
 	settings, err := clientOptions{[]string{"bootstrap-server"}, "consumer.config", "consumer-property"}.settings(set)
 	if err != nil {
@@ -138,7 +139,7 @@ func consumerClient(set *options.Set) (*kgo.Client, error) {
 		}
 		opts = append(opts, kgo.ConsumeRegex(), kgo.ConsumeTopics("^(?:"+strings.ReplaceAll(pattern, ",", "|")+")$"))
 	}
-	return connect(settings, opts...)
+	return f.connect(settings, opts...)
 }
 
 // startOffset reads --offset. A negative number is refused, as by the original.
@@ -169,7 +170,7 @@ func consoleConsume(f face, set *options.Set) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	client, err := consumerClient(set)
+	client, err := consumerClient(f, set)
 	if err != nil {
 		return 0, err
 	}

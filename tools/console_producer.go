@@ -43,6 +43,7 @@ var consoleProducerOptions = []options.Option{
 
 // ConsoleProducer is kafka-console-producer: lines of standard input become records.
 func ConsoleProducer(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	stderr = &inTurn{w: stderr}
 	f := face{class: "kafka.tools.ConsoleProducer$", intro: "This tool helps to read data from standard input and publish it to Kafka.", options: consoleProducerOptions, needs: []string{"topic"}, stdout: stdout, stderr: stderr}
 	set, code, over := f.parse(args)
 	if over {
@@ -63,7 +64,7 @@ func consoleProduce(f face, set *options.Set, stdin io.Reader) error {
 	if err != nil {
 		return err
 	}
-	client, err := producerClient(set)
+	client, err := producerClient(f, set)
 	if err != nil {
 		return err
 	}
@@ -131,7 +132,7 @@ var consoleProducerSettings = []struct{ option, setting, def string }{
 	{"request-required-acks", "acks", "-1"},
 }
 
-func producerClient(set *options.Set) (*kgo.Client, error) {
+func producerClient(f face, set *options.Set) (*kgo.Client, error) {
 	settings, err := clientOptions{[]string{"bootstrap-server", "broker-list"}, "producer.config", "producer-property"}.settings(set)
 	if err != nil {
 		return nil, err
@@ -159,7 +160,7 @@ func producerClient(set *options.Set) (*kgo.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return connect(settings, append(opts, kgo.UnknownTopicRetries(10))...)
+	return f.connect(settings, append(opts, kgo.UnknownTopicRetries(10))...)
 }
 
 // lineReader turns lines into records, by the rules of the original's reader.

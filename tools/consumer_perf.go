@@ -39,6 +39,7 @@ const perfDateFormat = "yyyy-MM-dd HH:mm:ss:SSS"
 
 // ConsumerPerf is kafka-consumer-perf-test.
 func ConsumerPerf(args []string, _ io.Reader, stdout, stderr io.Writer) int {
+	stderr = &inTurn{w: stderr}
 	f := face{class: "kafka.tools.ConsumerPerformance$", intro: "This tool helps in performance test for the full zookeeper consumer", options: consumerPerfOptions, stdout: stdout, stderr: stderr}
 	if compat39() {
 		f.class, f.intro = "org.apache.kafka.tools.ConsumerPerformance", "This tool is used to verify the consumer performance."
@@ -150,7 +151,7 @@ func consumerPerf(f face, set *options.Set) (complete bool, err error) {
 	}
 	joins := &joinTimes{began: time.Now()}
 	opts = append(opts, kgo.ConsumeTopics(a.topic), kgo.OnPartitionsAssigned(joins.assigned), kgo.OnPartitionsRevoked(joins.revoked))
-	client, err := connect(a.settings, opts...)
+	client, err := f.connect(a.settings, opts...)
 	if err != nil {
 		return false, err
 	}

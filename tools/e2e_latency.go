@@ -20,6 +20,7 @@ import (
 
 // E2ELatency is kafka-e2e-latency, known as kafka.tools.EndToEndLatency before it had a script: how long a record takes from a producer to a consumer, one at a time.
 func E2ELatency(args []string, _ io.Reader, stdout, stderr io.Writer) int {
+	stderr = &inTurn{w: stderr}
 	f := face{class: "kafka.tools.EndToEndLatency$", stdout: stdout, stderr: stderr}
 	if compat39() {
 		f.class = "org.apache.kafka.tools.EndToEndLatency"
@@ -29,7 +30,7 @@ func E2ELatency(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "USAGE: java %s broker_list topic num_messages producer_acks message_size_bytes [optional] properties_file\n", f.class)
 		return 1
 	}
-	e, err := readE2ECall(stdout, args)
+	e, err := readE2ECall(f, args)
 	if err == nil {
 		err = e.run(context.Background())
 	}
@@ -41,14 +42,14 @@ func E2ELatency(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 
 // endToEnd measures how long records take.
 type endToEnd struct {
-	out            io.Writer
+	face
 	topic          string
 	messages, size int
 	settings       map[string]string
 }
 
-func readE2ECall(out io.Writer, args []string) (endToEnd, error) {
-	e := endToEnd{out: out, topic: args[1]}
+func readE2ECall(f face, args []string) (endToEnd, error) {
+	e := endToEnd{face: f, topic: args[1]}
 	const most = 1 << 30
 	for target, text := range map[*int]string{&e.messages: args[2], &e.size: args[4]} {
 		n, err := strconv.ParseInt(text, 10, 32)
@@ -77,7 +78,7 @@ func (e endToEnd) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	producer, err := connect(e.settings, append(opts, kgo.DefaultProduceTopic(e.topic))...)
+	producer, err := e.connect(e.settings, append(opts, kgo.DefaultProduceTopic(e.topic))...)
 	if err != nil {
 		return err
 	}
@@ -90,7 +91,7 @@ func (e endToEnd) run(ctx context.Context) error {
 	if opts, err = consumerOptions(e.settings); err != nil {
 		return err
 	}
-	consumer, err := connect(e.settings, append(opts, kgo.ConsumePartitions(ends))...)
+	consumer, err := e.connect(e.settings, append(opts, kgo.ConsumePartitions(ends))...)
 	if err != nil {
 		return err
 	}
@@ -104,11 +105,11 @@ func (e endToEnd) run(ctx context.Context) error {
 			return err
 		}
 		if n%reportEvery == 0 {
-			fmt.Fprintf(e.out, "%d\t%s\n", n, admin.JavaDouble(float64(one.Nanoseconds())/1e6))
+			fmt.Fprintf(e.stdout, "%d\t%s\n", n, admin.JavaDouble(float64(one.Nanoseconds())/1e6))
 		}
 		took = append(took, one)
 	}
-	fmt.Fprint(e.out, latencyLines(took))
+	fmt.Fprint(e.stdout, latencyLines(took))
 	return nil
 }
 
@@ -119,9 +120,9 @@ func (e endToEnd) prepareTopic(ctx context.Context, adm *kadm.Client) (map[strin
 		return nil, err
 	}
 	if !topics.Has(e.topic) {
-		fmt.Fprintf(e.out, "Topic \"%s\" does not exist. Will create topic with %d partition(s) and replication factor = %d\n", e.topic, 1, 1)
+		fmt.Fprintf(e.stdout, "Topic \"%s\" does not exist. Will create topic with %d partition(s) and replication factor = %d\n", e.topic, 1, 1)
 		if _, err := adm.CreateTopic(ctx, 1, 1, nil, e.topic); err != nil {
-			fmt.Fprintf(e.out, "Creation of topic %s failed\n", e.topic)
+			fmt.Fprintf(e.stdout, "Creation of topic %s failed\n", e.topic)
 			return nil, err
 		}
 	}

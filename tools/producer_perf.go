@@ -40,6 +40,7 @@ var producerPerfCommand = subcommands.Command{
 
 // ProducerPerf is kafka-producer-perf-test.
 func ProducerPerf(args []string, _ io.Reader, stdout, stderr io.Writer) int {
+	stderr = &inTurn{w: stderr}
 	if len(args) == 0 {
 		_, err := producerPerfCommand.Parse([]string{"--help"})
 		_ = subcommands.Report(err, stdout, stderr)
@@ -150,7 +151,7 @@ func producerPerf(f face, call *subcommands.Call) (failures int64, err error) {
 	if a.transaction > 0 {
 		opts = append(opts, kgo.TransactionalID(call.Value("transactional-id")))
 	}
-	client, err := connect(a.settings, append(opts, kgo.DefaultProduceTopic(a.topic))...)
+	client, err := f.connect(a.settings, append(opts, kgo.DefaultProduceTopic(a.topic))...)
 	if err != nil {
 		return 0, err
 	}

@@ -39,6 +39,7 @@ var verifiableConsumerCommand = subcommands.Command{
 
 // VerifiableConsumer is kafka-verifiable-consumer.
 func VerifiableConsumer(args []string, _ io.Reader, stdout, stderr io.Writer) int {
+	stderr = &inTurn{w: stderr}
 	if len(args) == 0 {
 		_, err := verifiableConsumerCommand.Parse([]string{"--help"})
 		_ = subcommands.Report(err, stdout, stderr)
@@ -48,7 +49,8 @@ func VerifiableConsumer(args []string, _ io.Reader, stdout, stderr io.Writer) in
 	if err != nil {
 		return subcommands.Report(err, stdout, stderr)
 	}
-	v, err := newVerifiableConsumer(stdout, call)
+	f := face{class: "org.apache.kafka.tools.VerifiableConsumer", stdout: stdout, stderr: stderr}
+	v, err := newVerifiableConsumer(f, call)
 	if err != nil {
 		fmt.Fprintf(stderr, "verifiable-consumer: error: %s\n", err)
 		return 1
@@ -56,7 +58,6 @@ func VerifiableConsumer(args []string, _ io.Reader, stdout, stderr io.Writer) in
 	ctx, restore := untilStopped()
 	defer restore()
 	if err := v.run(ctx); err != nil {
-		f := face{class: "org.apache.kafka.tools.VerifiableConsumer", stderr: stderr}
 		fmt.Fprintf(stderr, "%sError during processing, terminating consumer process:  (%s)\n%s: %s\n", f.logLine("ERROR"), f.class, exceptionClass(err), described(err))
 		if strict() {
 			return 1
@@ -116,8 +117,8 @@ type (
 	}
 )
 
-func newVerifiableConsumer(out io.Writer, call *subcommands.Call) (*verifiableConsumer, error) {
-	v := &verifiableConsumer{eventLog: eventLog{out: out}, protocol: call.Value("group-protocol"), left: call.Int("max-messages"), verbose: call.Has("verbose"), autoCommit: call.Has("enable-autocommit")}
+func newVerifiableConsumer(f face, call *subcommands.Call) (*verifiableConsumer, error) {
+	v := &verifiableConsumer{eventLog: eventLog{out: f.stdout}, protocol: call.Value("group-protocol"), left: call.Int("max-messages"), verbose: call.Has("verbose"), autoCommit: call.Has("enable-autocommit")}
 	settings, err := clientOptions{[]string{"bootstrap-server", "broker-list"}, "consumer.config", ""}.settings(callArguments{call})
 	if err != nil {
 		return nil, err
@@ -152,7 +153,7 @@ func newVerifiableConsumer(out io.Writer, call *subcommands.Call) (*verifiableCo
 				v.tellPartitions("partitions_revoked", partitions)
 			}
 		}))
-	v.client, err = connect(settings, opts...)
+	v.client, err = f.connect(settings, opts...)
 	return v, err
 }
 

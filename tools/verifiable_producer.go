@@ -33,6 +33,7 @@ var verifiableProducerCommand = subcommands.Command{
 
 // VerifiableProducer is kafka-verifiable-producer.
 func VerifiableProducer(args []string, _ io.Reader, stdout, stderr io.Writer) int {
+	stderr = &inTurn{w: stderr}
 	if len(args) == 0 {
 		_, err := verifiableProducerCommand.Parse([]string{"--help"})
 		_ = subcommands.Report(err, stdout, stderr)
@@ -42,7 +43,7 @@ func VerifiableProducer(args []string, _ io.Reader, stdout, stderr io.Writer) in
 	if err != nil {
 		return subcommands.Report(err, stdout, stderr)
 	}
-	p, err := newVerifiable(stdout, call)
+	p, err := newVerifiable(face{stdout: stdout, stderr: stderr}, call)
 	if err != nil {
 		fmt.Fprintf(stderr, "verifiable-producer: error: %s\n", err)
 		return 1
@@ -91,8 +92,8 @@ type failureEvent struct {
 	Value     string  `json:"value"`
 }
 
-func newVerifiable(out io.Writer, call *subcommands.Call) (*verifiable, error) {
-	v := &verifiable{eventLog: eventLog{out: out}, topic: call.Value("topic"), messages: call.Int("max-messages"), throughput: call.Int("throughput"), created: call.Int("message-create-time"),
+func newVerifiable(f face, call *subcommands.Call) (*verifiable, error) {
+	v := &verifiable{eventLog: eventLog{out: f.stdout}, topic: call.Value("topic"), messages: call.Int("max-messages"), throughput: call.Int("throughput"), created: call.Int("message-create-time"),
 		keys: call.Int("repeating-keys")}
 	if call.Has("value-prefix") {
 		v.prefix = call.Value("value-prefix") + "."
@@ -110,7 +111,7 @@ func newVerifiable(out io.Writer, call *subcommands.Call) (*verifiable, error) {
 	if err != nil {
 		return nil, err
 	}
-	v.client, err = connect(settings, append(opts, kgo.DefaultProduceTopic(v.topic))...)
+	v.client, err = f.connect(settings, append(opts, kgo.DefaultProduceTopic(v.topic))...)
 	return v, err
 }
 
