@@ -2,6 +2,7 @@ package partition
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -136,11 +137,23 @@ func (m *Manager) lostAlone(log *commitlog.Log, o *LeaderAndISRPartition) error 
 	if m.cfg.Flush == FlushAsKafka || !r.LostCommitted() || log.EndOffset() >= r.KnownCommitted {
 		return nil
 	}
-	if len(o.ISR) != 1 || len(o.Replicas) < 2 || log.Config().UncleanElection {
+	if len(o.ISR) != 1 || settled(o) < 2 || log.Config().UncleanElection {
 		return nil
 	}
 	return fmt.Errorf("log ends at %d but held committed records up to %d before the crash; it does not lead as the only in-sync replica (unclean.leader.election.enable=true for the topic accepts the loss): %w",
 		log.EndOffset(), r.KnownCommitted, kerr.KafkaStorageError)
+}
+
+// settled is how many replicas a partition has apart from those that a reassignment is only just adding: one that had a
+// single replica is as durable as its owner asked until another one has caught up.
+func settled(o *LeaderAndISRPartition) int {
+	n := 0
+	for _, id := range o.Replicas {
+		if !slices.Contains(o.Adding, id) {
+			n++
+		}
+	}
+	return n
 }
 
 // flushersAtOnce bounds how many logs are flushed at the same time.

@@ -55,3 +55,9 @@ func TestBecomingAloneByOrderFlushesWhatWasCommittedBefore(t *testing.T) {
 	w.lead([]int32{1, 2}, []int32{1})
 	require.Eventually(t, func() bool { return p.Log().RecoveryPoint() == 3 }, 5*time.Second, time.Millisecond)
 }
+
+// A reassignment is only just adding the others: nothing that they have is owed to anybody yet.
+func TestReplicasThatAreOnlyBeingAddedDoNotMakeAPartitionOneOfMany(t *testing.T) {
+	require.Equal(t, 1, settled(&LeaderAndISRPartition{Replicas: []int32{2, 3, 1}, Adding: []int32{2, 3}}))
+	require.Equal(t, 2, settled(&LeaderAndISRPartition{Replicas: []int32{3, 1, 2}, Adding: []int32{3}, Removing: []int32{1}}))
+}

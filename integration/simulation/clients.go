@@ -325,6 +325,9 @@ func (c *consumer) shown(n *node, in incarnation, buf []byte) {
 	}
 	c.s.check(err == nil, "I17: node %d gives records of %s that cannot be read: %v", n.id, in.tp, err)
 	for _, e := range entries {
+		if c.s.unclean && !c.s.leadsNow(n, in) {
+			break // a follower that has more than an unclean leader shows it until it is cut
+		}
 		c.s.commits(in, n.epochAt(in.tp), e.offset, e.value, fmt.Sprintf("shown by %d", n.id))
 	}
 	c.s.Done.Read += len(entries)

@@ -57,7 +57,8 @@ func (s *Sim) forgiveSingles(n *node) {
 		for p := range int32(len(a.Partitions)) {
 			tp := controller.TopicPartition{Topic: name, Partition: p}
 			status, _ := n.broker.status(tp)
-			if r := a.Partitions[p].Replicas; slices.Equal(r, []int32{n.id}) || slices.Equal(status.Replicas, []int32{n.id}) {
+			settled := slices.DeleteFunc(slices.Clone(a.Partitions[p].Replicas), func(id int32) bool { return slices.Contains(a.Partitions[p].Adding, id) })
+			if slices.Equal(settled, []int32{n.id}) || slices.Equal(status.Replicas, []int32{n.id}) {
 				h := s.history(s.incarnation(tp))
 				h.forgiven, h.lossy = true, true
 			}
