@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"barnabas/integration/cluster"
 	"barnabas/integration/history"
 )
 
@@ -76,6 +77,9 @@ func TestCoordinatorsAreHarmedAtEachStep(t *testing.T) {
 	defer cancel()
 	var watching sync.WaitGroup
 	watching.Go(func() { s.watchProgress(ctx, copied, "__consumer_offsets") })
+	for _, b := range s.Brokers {
+		watching.Go(func() { s.askByItself(ctx, t, b) })
+	}
 
 	met, kinds := map[string]int{}, map[string]int{}
 	for n, missed := 0, 0; n < wanted; {
@@ -112,6 +116,26 @@ func TestCoordinatorsAreHarmedAtEachStep(t *testing.T) {
 	t.Logf("sessions of copiers ended by: %s", told(s.copiers.trouble))
 	require.Greater(t, fates[history.Done], 2*wanted)
 	require.Greater(t, commits, 10*wanted)
+}
+
+// askByItself asks a broker again and again for the offsets of all groups, for the listener to hear the answers: one that has been deposed must not tell what has changed since.
+func (s *coordination) askByItself(ctx context.Context, t testing.TB, b *cluster.Broker) {
+	client, err := kgo.NewClient(kgo.SeedBrokers(b.Addr), kgo.Dialer(s.listener.tap.DialContext))
+	if !assert.NoError(t, err) {
+		return
+	}
+	defer client.Close()
+	for ctx.Err() == nil {
+		for _, c := range s.consumers {
+			limited, cancel := context.WithTimeout(ctx, 5*time.Second)
+			_, _ = askForOffsets(limited, client, c.group, 0, 1, 2, 3, 4, 5)
+			cancel()
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(250 * time.Millisecond):
+		}
+	}
 }
 
 // fetchOffsets asks for the offsets of all groups, for the listener to hear the answers.

@@ -17,19 +17,24 @@ import (
 
 const zombieGroup = "watched"
 
+// askForOffsets asks the broker that is a client's seed for the offsets of some partitions of the loaded topic, whether it is the group's coordinator or not.
+func askForOffsets(ctx context.Context, client *kgo.Client, name string, partitions ...int32) (kmsg.Response, error) {
+	req := kmsg.NewPtrOffsetFetchRequest()
+	group := kmsg.NewOffsetFetchRequestGroup()
+	group.Group = name
+	topic := kmsg.NewOffsetFetchRequestGroupTopic()
+	topic.Topic, topic.Partitions = loaded, partitions
+	group.Topics = append(group.Topics, topic)
+	req.Groups = append(req.Groups, group)
+	req.Group, req.Topics = name, []kmsg.OffsetFetchRequestTopic{{Topic: loaded, Partitions: partitions}}
+	return client.SeedBrokers()[0].Request(ctx, req)
+}
+
 // toldBy is the offset that a broker tells, asked by itself, or its error.
 func toldBy(client *kgo.Client) (int64, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	req := kmsg.NewPtrOffsetFetchRequest()
-	group := kmsg.NewOffsetFetchRequestGroup()
-	group.Group = zombieGroup
-	topic := kmsg.NewOffsetFetchRequestGroupTopic()
-	topic.Topic, topic.Partitions = loaded, []int32{0}
-	group.Topics = append(group.Topics, topic)
-	req.Groups = append(req.Groups, group)
-	req.Group, req.Topics = zombieGroup, []kmsg.OffsetFetchRequestTopic{{Topic: loaded, Partitions: []int32{0}}}
-	resp, err := client.SeedBrokers()[0].Request(ctx, req)
+	resp, err := askForOffsets(ctx, client, zombieGroup, 0)
 	if err != nil {
 		return 0, err
 	}
