@@ -42,12 +42,14 @@ var kcatSteps = []struct{ name, script string }{
 	{"read committed", `kcat -b $B -C -t t -e -q -X isolation.level=read_committed | grep -q value`},
 	{"a large message", `head -c 900000 /dev/zero | tr '\0' x | kcat -b $B -P -t large && kcat -b $B -C -t large -e -q | head -c 900000 | wc -c | grep -qx 900000`},
 	{"one too large", `kcat -b $B -P -t large -X message.max.bytes=40000000 -X message.timeout.ms=15000 $BIG 2>&1 | grep -q 'Message size too large'`},
+	{"written and read as of 0.10.2", `kcat -b $B -X api.version.request=false -X broker.version.fallback=0.10.2.0 -P -t old10 < $IN && test $(kcat -b $B -X api.version.request=false -X broker.version.fallback=0.10.2.0 -C -t old10 -e -q | wc -l) = 500`},
+	{"written and read as of 0.9", `kcat -b $B -X api.version.request=false -X broker.version.fallback=0.9.0.1 -P -t old9 < $IN && test $(kcat -b $B -X api.version.request=false -X broker.version.fallback=0.9.0.1 -C -t old9 -e -q | wc -l) = 500`},
 	{"metadata as of 0.9", `kcat -b $B -X api.version.request=false -X broker.version.fallback=0.9.0.1 -L | grep -q broker`},
 }
 
 func TestKcatDoesWhatPeopleDoWithIt(t *testing.T) {
 	lane.Program(t, "kcat")
-	c := cluster.Start(t, zktest.Embedded(t).Addr(), 1, map[string]string{"auto.create.topics.enable": "true"})
+	c := cluster.Start(t, zktest.Embedded(t).Addr(), 3, map[string]string{"auto.create.topics.enable": "true"})
 	dir := t.TempDir()
 	in, big := filepath.Join(dir, "in"), filepath.Join(dir, "big")
 	var text strings.Builder
