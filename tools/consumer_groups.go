@@ -36,6 +36,7 @@ var consumerGroupsOptions = []options.Option{
 	{Name: "list", Doc: "List all groups."},
 	{Name: "members", Doc: "With --describe: show the members of the group."},
 	{Name: "offsets", Doc: "With --describe: show offsets and lags, which is what is shown without it."},
+	{Name: "output", Arity: options.One, Value: "String: text|json", Doc: "With --list and --describe: json prints one document with all that is known, and failures end with exit code 1. (default: text)"},
 	{Name: "reset-offsets", Doc: "Set the offsets of a group without members, by one of --to-datetime, --by-duration, --to-earliest, --to-latest, --shift-by, --from-file, --to-current and --to-offset."},
 	{Name: "shift-by", Arity: options.One, Value: "Long: number-of-offsets", Doc: "Reset to so many offsets after the current one, before it when negative."},
 	{Name: "state", Arity: options.Maybe, Value: "String", Doc: "With --describe: show the state of the group. With --list: show states, of groups that are in one of those that follow."},
@@ -74,6 +75,11 @@ func ConsumerGroups(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 		return 0
 	case errors.As(err, &bad):
 		return f.usage(bad.reason)
+	case errors.Is(err, errFailed):
+		return 1
+	case slices.Contains(set.Values("output"), "json"):
+		fmt.Fprintln(stderr, err)
+		return 1
 	case !errors.Is(err, errUnfinished):
 		f.groupError(fmt.Sprintf("Executing consumer group command failed due to %s", err))
 		fmt.Fprint(stderr, stackTrace(err))
@@ -83,6 +89,9 @@ func ConsumerGroups(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	}
 	return 0
 }
+
+// errFailed makes the exit code 1, and prints nothing.
+var errFailed = errors.New("what was asked for cannot be told")
 
 // groupError reports a failure where the original does.
 func (f face) groupError(text string) { fmt.Fprintf(f.stdout, "\nError: %s\n", text) }
@@ -115,6 +124,8 @@ func wrongGroupsCall(f face, set *options.Set) string {
 		return "The consumer does not support topic-specific offset deletion from a consumer group."
 	case set.Has("delete-offsets") && (!set.Has("group") || !set.Has("topic")):
 		return "Option [delete-offsets] takes the following options: [group], [topic]"
+	case set.Has("output") && given("list", "describe") == 0:
+		return "Option [output] takes one of these options: [list], [describe]"
 	case !set.Has("reset-offsets"):
 		return ""
 	case given("dry-run", "execute") == 2:
@@ -143,12 +154,20 @@ type groupTool struct {
 	client *kgo.Client
 	admin  *kadm.Client
 	ctx    context.Context
+	json   bool
 }
 
 func consumerGroups(f face, set *options.Set) error {
 	timeout, err := set.Int("timeout", 5000)
 	if err != nil {
 		return &badArgument{err.Error()}
+	}
+	output, err := set.Value("output")
+	if err != nil {
+		return &badArgument{err.Error()}
+	}
+	if set.Has("output") && output != "json" && output != "text" {
+		return &badArgument{fmt.Sprintf("Invalid output '%s'. Valid outputs are: text, json", output)}
 	}
 	client, err := adminClient.connect(set)
 	if err != nil {
@@ -157,7 +176,7 @@ func consumerGroups(f face, set *options.Set) error {
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), max(time.Duration(timeout)*time.Millisecond, time.Second)*4)
 	defer cancel()
-	g := groupTool{f, set, client, kadm.NewClient(client), ctx}
+	g := groupTool{f, set, client, kadm.NewClient(client), ctx, output == "json"}
 	switch {
 	case set.Has("list"):
 		return g.list()
@@ -208,6 +227,14 @@ func (g groupTool) listed() ([]kmsg.ListGroupsResponseGroup, error) {
 	return list, nil
 }
 
+// groupType is the protocol that a group speaks; brokers from before there were two do not say.
+func groupType(l kmsg.ListGroupsResponseGroup) string {
+	if l.GroupType == "" {
+		return "classic"
+	}
+	return strings.ToLower(l.GroupType)
+}
+
 var groupStates = []string{"Stable", "PreparingRebalance", "CompletingRebalance", "Empty", "Dead"}
 
 func (g groupTool) list() error {
@@ -228,6 +255,14 @@ func (g groupTool) list() error {
 	if err != nil {
 		return err
 	}
+	listed = slices.DeleteFunc(listed, func(l kmsg.ListGroupsResponseGroup) bool {
+		states, types := wanted["state"], wanted["type"]
+		return states != nil && !slices.Contains(states, strings.ToLower(l.GroupState)) || types != nil && !slices.Contains(types, groupType(l))
+	})
+	if g.json {
+		g.printJSON(listedGroupsJSON(listed))
+		return nil
+	}
 	rows := [][]string{{"GROUP"}}
 	if g.set.Has("type") {
 		rows[0] = append(rows[0], "TYPE")
@@ -237,18 +272,9 @@ func (g groupTool) list() error {
 	}
 	width := 15
 	for _, l := range listed {
-		kind := l.GroupType
-		if kind == "" {
-			kind = "classic"
-		}
-		if w := wanted["state"]; w != nil && !slices.Contains(w, strings.ToLower(l.GroupState)) {
-			continue
-		}
-		if w := wanted["type"]; w != nil && !slices.Contains(w, strings.ToLower(kind)) {
-			continue
-		}
 		row := []string{l.Group}
 		if g.set.Has("type") {
+			kind := groupType(l)
 			row = append(row, strings.ToUpper(kind[:1])+kind[1:])
 		}
 		if g.set.Has("state") {

@@ -23,19 +23,19 @@ func (g groupTool) describe() error {
 	if err != nil {
 		return err
 	}
+	if g.json {
+		return g.describeJSON(groups, described)
+	}
 	missing := false
 	for _, name := range groups {
 		d := described[name]
 		switch {
-		case errors.Is(d.Err, kerr.GroupIDNotFound):
-			d.State = "Dead"
-		case d.Err != nil:
-			return d.Err
-		}
-		if d.State == "Dead" {
+		case gone(d):
 			missing = true
 			g.f.groupError(fmt.Sprintf("Consumer group '%s' does not exist.", name))
 			continue
+		case d.Err != nil:
+			return d.Err
 		}
 		switch {
 		case g.set.Has("members"):
@@ -52,6 +52,11 @@ func (g groupTool) describe() error {
 		return errUnfinished
 	}
 	return nil
+}
+
+// gone tells whether a group does not exist, which is told in one of two ways.
+func gone(d kadm.DescribedGroup) bool {
+	return errors.Is(d.Err, kerr.GroupIDNotFound) || d.Err == nil && d.State == "Dead"
 }
 
 // sayState says on standard error what explains an empty table.
@@ -171,16 +176,22 @@ func (r offsetRow) cells(group string) []string {
 		return strconv.FormatInt(n, 10)
 	}
 	lag := "-"
-	if r.current >= 0 && r.end >= 0 {
-		lag = strconv.FormatInt(max(r.end-r.current, 0), 10)
+	if n, known := r.lag(); known {
+		lag = number(n)
 	}
 	return []string{group, r.partition.Topic, strconv.Itoa(int(r.partition.ID)), number(r.current), number(r.end), lag, r.consumer, r.host, r.clientID}
 }
 
-func (g groupTool) describeOffsets(name string, d kadm.DescribedGroup) error {
+// lag is how far a group is behind, where that is known. The end was read before the commit came where it is the smaller one.
+func (r offsetRow) lag() (n int64, known bool) {
+	return max(r.end-r.current, 0), r.current >= 0 && r.end >= 0
+}
+
+// offsetRows are the partitions that a group has committed offsets of, or that its members have.
+func (g groupTool) offsetRows(name string, d kadm.DescribedGroup) ([]offsetRow, error) {
 	committed, err := g.committed(name)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	owners := map[plan.Partition]offsetRow{}
 	for _, m := range d.Members {
@@ -197,10 +208,9 @@ func (g groupTool) describeOffsets(name string, d kadm.DescribedGroup) error {
 	}
 	ends, err := g.offsets(all.Partitions(), latestOffset)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	rows := [][]string{{"GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG", "CONSUMER-ID", "HOST", "CLIENT-ID"}}
-	widths := []int{15, 15, 10, 15, 15, 15, 15, 15, 0}
+	var rows []offsetRow
 	for _, p := range all.Partitions() {
 		row, owned := owners[p]
 		if !owned {
@@ -213,6 +223,19 @@ func (g groupTool) describeOffsets(name string, d kadm.DescribedGroup) error {
 		if end, there := ends[p]; there {
 			row.end = end
 		}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+func (g groupTool) describeOffsets(name string, d kadm.DescribedGroup) error {
+	described, err := g.offsetRows(name, d)
+	if err != nil {
+		return err
+	}
+	rows := [][]string{{"GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG", "CONSUMER-ID", "HOST", "CLIENT-ID"}}
+	widths := []int{15, 15, 10, 15, 15, 15, 15, 15, 0}
+	for _, row := range described {
 		rows = append(rows, row.cells(name))
 	}
 	g.sayState(name, d.State)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kadm"
 
 	"barnabas/admin/plan"
 )
@@ -43,6 +44,30 @@ func TestALagIsNeverMadeUp(t *testing.T) {
 	assert.Equal(t, []string{"g", "t", "3", "-", "5", "-", "-", "-", "-"}, offsetRow{p, -1, 5, "-", "-", "-"}.cells("g"))
 	assert.Equal(t, []string{"g", "t", "3", "2", "-", "-", "-", "-", "-"}, offsetRow{p, 2, -1, "-", "-", "-"}.cells("g"))
 	assert.Equal(t, "0", offsetRow{p, 6, 5, "-", "-", "-"}.cells("g")[5], "the end was read before the commit came")
+}
+
+func TestGroupsAreToldInJSON(t *testing.T) {
+	p := plan.Partition{Topic: "t", ID: 0}
+	d := kadm.DescribedGroup{State: "Stable", Protocol: "range", Coordinator: kadm.BrokerDetail{NodeID: 1, Host: "h", Port: 9092}, Members: []kadm.DescribedGroupMember{{MemberID: "m", ClientHost: "/h", ClientID: "c"}}}
+	var out bytes.Buffer
+	g := groupTool{f: face{stdout: &out}}
+	g.printJSON([]groupJSON{describedGroupJSON("g", d, []offsetRow{{p, 2, 5, "m", "/h", "c"}, {plan.Partition{Topic: "t", ID: 1}, -1, 5, "-", "-", "-"}}), {Group: "nope", Error: "not there"}})
+	assert.Equal(t, `{"version":1,"groups":[{"group":"g","state":"Stable","assignmentStrategy":"range","coordinator":{"id":1,"host":"h","port":9092},"lag":3,`+
+		`"members":[{"consumerId":"m","groupInstanceId":null,"host":"/h","clientId":"c","assignment":[]}],`+
+		`"offsets":[{"topic":"t","partition":0,"currentOffset":2,"logEndOffset":5,"lag":3,"consumerId":"m"},{"topic":"t","partition":1,"currentOffset":null,"logEndOffset":5,"lag":null,"consumerId":null}]},`+
+		`{"group":"nope","error":"not there"}]}`+"\n", out.String())
+}
+
+func TestWhoAsksForJSONGetsTrueExitCodes(t *testing.T) {
+	got := runGroups(strings.Fields("--bootstrap-server 127.0.0.1:1 --list --output json")...)
+	assert.Equal(t, 1, got.code)
+	assert.Empty(t, got.stdout)
+	assert.Contains(t, got.stderr, "connection refused")
+	assert.Zero(t, runGroups(strings.Fields("--bootstrap-server 127.0.0.1:1 --list")...).code, "as the original")
+	got = runGroups(strings.Fields("--bootstrap-server b --list --output xml")...)
+	assert.Equal(t, 1, got.code)
+	assert.Equal(t, "Invalid output 'xml'. Valid outputs are: text, json", firstLine(got.stderr))
+	assert.Equal(t, "Option [output] takes one of these options: [list], [describe]", firstLine(runGroups(strings.Fields("--bootstrap-server b --delete --group g --output json")...).stderr))
 }
 
 func TestAnAssignmentIsShownByTopic(t *testing.T) {
