@@ -14,10 +14,14 @@
 //   - what a core decides is appended before it answers
 //   - a core whose broker has given up the partition appends nothing more, even if
 //     the broker leads it again at once (H54)
+//   - what is answered without an append is not what somebody else may have changed
+//     already, where that matters (DoCertainly): a broker that was cut off or slept
+//     does not know yet that it is deposed
 //   - every request is answered exactly once
 //
 // Goroutines: one for each partition that is led, started by Shell.Lead, which
 // first loads it and then handles its events; one for each interval of Shell.Every;
-// one for each function of Shard.Go while it runs. Resign ends the first when it
+// one for each function of Shard.Go while it runs, and for each question of
+// DoCertainly while it is in doubt who leads. Resign ends the first when it
 // has answered what waits, Close ends all and waits.
 package coordinator

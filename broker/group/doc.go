@@ -23,7 +23,9 @@
 //
 //   - a generation belongs to one set of members and never comes again while the
 //     log lives: it is in the log before anybody learns of its assignment
-//   - an offset is answered only when it is committed (high watermark), and of
-//     two commits of one partition the one later in the log counts
+//   - an offset is answered only when it is committed (high watermark) or, of those
+//     that were found in the log, when all in-sync replicas have it; only while
+//     nobody else can be coordinator; and of two commits of one partition the one
+//     later in the log counts
 //   - every request is answered exactly once
 package group
