@@ -277,7 +277,7 @@ func TestH47DamageInWhatWasSafeIsNotCutAway(t *testing.T) {
 	}{
 		{"synced, in the middle", 5, 0, 2, true, 0},
 		{"synced, the last one", 5, 0, 4, true, 0},
-		{"committed, with good batches behind", 0, 10, 2, true, 0},
+		{"committed but not synced, with good batches behind", 0, 10, 2, false, 4},
 		{"neither synced nor committed", 0, 0, 2, false, 4},
 		{"not synced, behind what was committed", 0, 4, 3, false, 6},
 		{"not synced, the torn last one", 3, 6, 4, false, 8},
@@ -341,6 +341,36 @@ func TestALogThatCameBackShorterThanWhatWasCommittedSaysSo(t *testing.T) {
 	require.True(t, l.Recovery().LostCommitted())
 	require.EqualValues(t, 4, l.Recovery().KnownCommitted)
 	require.EqualValues(t, 0, l.HighWatermark())
+}
+
+// It came back short and does not lead. What is still missing must not be forgotten when it is stopped and started, however
+// that ends; only who goes on with what there is has decided.
+func TestH20ALogThatCameBackShortSaysSoUntilSomebodyGoesOn(t *testing.T) {
+	fs, clk := vfs.NewCrashFS(), newClock()
+	m := openManager(t, fs, smallConfig(), clk, "/data")
+	for range 5 {
+		produce(t, m.log(), batchSpec{ts: 1})
+	}
+	m.log().SetHighWatermark(4)
+	m.CheckpointHighWatermarks()
+	disk := fs.Image(fs.Ops(), vfs.Synced, 1)
+	for _, clean := range []bool{true, false, true} {
+		m = openManager(t, disk, smallConfig(), clk, "/data")
+		require.True(t, m.log().Recovery().LostCommitted())
+		require.EqualValues(t, 4, m.log().Recovery().KnownCommitted)
+		m.CheckpointHighWatermarks()
+		if clean {
+			require.NoError(t, m.Close())
+		} else {
+			disk = disk.Image(disk.Ops(), vfs.Synced, 1)
+		}
+	}
+	m = openManager(t, disk, smallConfig(), clk, "/data")
+	produce(t, m.log(), batchSpec{ts: 1})
+	m.CheckpointHighWatermarks()
+	require.NoError(t, m.log().Flush())
+	require.NoError(t, m.Close())
+	require.False(t, openManager(t, disk, smallConfig(), clk, "/data").log().Recovery().LostCommitted())
 }
 
 func TestBR013TheLongestTopicNameCanBeDeletedAndCreatedAgain(t *testing.T) {

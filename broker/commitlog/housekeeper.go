@@ -200,9 +200,10 @@ func (m *Manager) pointsLowered(l *Log) error {
 				return err
 			}
 		}
+		l.owed.Store(0)
 		if d.writtenAbove(highWatermarkFile, l.tp, l.HighWatermark()) {
 			// Recovery takes it for what was committed.
-			if err := m.writeCheckpoint(d, highWatermarkFile, (*Log).HighWatermark); err != nil {
+			if err := m.writeCheckpoint(d, highWatermarkFile, (*Log).checkpointHigh); err != nil {
 				return err
 			}
 		}
@@ -229,7 +230,7 @@ func (d *managedDir) writtenAbove(name string, tp TopicPartition, offset int64) 
 // CheckpointHighWatermarks writes the high watermarks of all logs now.
 func (m *Manager) CheckpointHighWatermarks() {
 	for _, d := range m.dirs {
-		_ = m.writeCheckpoint(d, highWatermarkFile, (*Log).HighWatermark)
+		_ = m.writeCheckpoint(d, highWatermarkFile, (*Log).checkpointHigh)
 	}
 }
 
@@ -258,7 +259,7 @@ func (m *Manager) checkpointDir(d *managedDir) error {
 	return errors.Join(
 		m.writeCheckpoint(d, recoveryPointFile, (*Log).checkpointPoint),
 		m.writeStartOffsets(d),
-		m.writeCheckpoint(d, highWatermarkFile, (*Log).HighWatermark),
+		m.writeCheckpoint(d, highWatermarkFile, (*Log).checkpointHigh),
 	)
 }
 

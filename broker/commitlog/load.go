@@ -319,6 +319,10 @@ func (l *Log) findEnd(c checkpoints, epochs epochList) error {
 	l.epochs.dirty.Store(false)
 	l.end.Store(&Position{end, s.base, s.size.Load()})
 	l.recoveryPoint.Store(end)
+	if c.highWatermark > end { // it came back short from an earlier stop, and nobody has decided anything since
+		l.recovered = Recovery{Ran: true, KnownCommitted: c.highWatermark, EndOffset: end}
+		l.owed.Store(c.highWatermark)
+	}
 	return nil
 }
 

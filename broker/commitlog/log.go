@@ -42,7 +42,10 @@ type Log struct {
 	cursor   atomic.Pointer[Position] // where the last reader that caught up will go on
 	epochs   epochCache
 
-	recovered     Recovery
+	recovered Recovery
+	// owed is what Recovery knows to have been committed, more than came back, until a leader or its follower goes on with
+	// what there is. It stays in the checkpoint: another restart must not make it forgotten.
+	owed          atomic.Int64
 	recoveryPoint atomic.Int64
 	lastFlush     atomic.Int64 // ms
 	truncations   atomic.Int64 // so that a flush or a cleaning notices that the log was cut meanwhile
@@ -195,6 +198,14 @@ func (l *Log) HighWatermark() int64 { return l.high.Load().Offset }
 // HighWatermarkPosition is HighWatermark with its place, found by looking it up when it is not known.
 func (l *Log) HighWatermarkPosition() Position { return l.placeOf(&l.high) }
 
+// checkpointHigh is the high watermark as it is written down.
+func (l *Log) checkpointHigh() int64 {
+	if l.EndOffset() != l.recovered.EndOffset { // somebody went on
+		return l.HighWatermark()
+	}
+	return max(l.HighWatermark(), l.owed.Load())
+}
+
 // SetHighWatermark moves the high watermark, bounded to StartOffset and EndOffset, and returns what it is now.
 func (l *Log) SetHighWatermark(offset int64) int64 {
 	return l.SetHighWatermarkPosition(offsetOnly(offset))
@@ -202,6 +213,9 @@ func (l *Log) SetHighWatermark(offset int64) int64 {
 
 // SetHighWatermarkPosition is SetHighWatermark with a place that is already known, so that nobody has to look it up.
 func (l *Log) SetHighWatermarkPosition(p Position) int64 {
+	if l.owed.Load() != 0 {
+		l.owed.Store(0)
+	}
 	l.marks.Lock()
 	l.setHighLocked(p)
 	high := l.high.Load().Offset

@@ -52,7 +52,7 @@ func (l *Log) recover(first int, c checkpoints, epochs epochList, fresh bool) er
 		}
 		if w.bad != nil {
 			w.damage.more = w.damage.more || l.anyGood(list[i+1:])
-			if judge(w.damage, c.recoveryPoint, committed) == refuse {
+			if judge(w.damage, c.recoveryPoint) == refuse {
 				return w.bad
 			}
 			l.warnf("the log is cut at offset %d: %v", w.order.next, w.bad)
@@ -75,6 +75,7 @@ func (l *Log) recover(first int, c checkpoints, epochs epochList, fresh bool) er
 	l.recoveryPoint.Store(min(c.recoveryPoint, l.EndOffset()))
 	l.recovered.EndOffset = l.EndOffset()
 	if l.recovered.LostCommitted() {
+		l.owed.Store(committed)
 		l.env.log.WithField("partition", l.tp.String()).Errorf(
 			"after recovery the log ends at offset %d, but it held committed records up to %d", l.EndOffset(), committed)
 	}

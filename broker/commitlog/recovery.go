@@ -3,9 +3,11 @@ package commitlog
 // What to do with what a crash left behind: decisions as functions over facts. load.go gathers the facts and acts.
 //
 // Only what is not known to be on disk is looked at: everything below the recovery point was synced and is believed.
-// Above it every batch is checked, and the log ends before the first one that does not hold: after a crash the tail may
-// be torn. But damage in what was synced, or damage with good batches behind it that were committed, is no torn
-// tail: cutting there would lose what the cluster was told is safe (H47). Such a log is kept as it is and taken out of use.
+// Above it every batch is checked, and the log ends before the first one that does not hold: a power cut takes any page
+// that was not synced, also one in the middle, with good batches behind it. Kafka cuts there too. What was committed behind
+// it the other replicas have, and this one fetches it again; if it is the last one, Log.Recovery tells that it came back
+// short, and goes on telling until somebody has decided to go on with what there is. But damage in what was synced is no
+// torn tail: cutting there would lose what no crash takes (H47). Such a log is kept as it is and taken out of use.
 
 import (
 	"sort"
@@ -136,14 +138,11 @@ const (
 	refuse                // the log must not be used: something that was safe is damaged
 )
 
-// judge decides. Recovery point: below it all was synced. Committed: below it all was committed, when the high watermark
-// was last written down. A batch at the very end that is incomplete is cut even below them: a file that lost its end
-// is no flipped bit, and what is missing can be fetched again; Log.Recovery tells the caller that it is missing.
-func judge(d damage, recoveryPoint, committed int64) verdict {
-	switch {
-	case d.offset < recoveryPoint && (d.framed || d.more):
-		return refuse
-	case d.offset < committed && d.more:
+// judge decides. Recovery point: below it all was synced. A batch at the very end that is incomplete is cut even below
+// it: a file that lost its end is no flipped bit, and what is missing can be fetched again; Log.Recovery tells the caller
+// that it is missing.
+func judge(d damage, recoveryPoint int64) verdict {
+	if d.offset < recoveryPoint && (d.framed || d.more) {
 		return refuse
 	}
 	return cut
