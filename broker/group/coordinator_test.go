@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"barnabas/broker/commitlog"
+	"barnabas/broker/coordinator"
 	"barnabas/broker/record"
 )
 
@@ -94,7 +96,9 @@ func (l *heldLog) Read(ctx context.Context, p int32, each func(record.Entry)) er
 	return err
 }
 
-func newShell(t *testing.T, l *heldLog) *Coordinator {
+func newShell(t *testing.T, l *heldLog) *Coordinator { return newShellOver(t, l, l) }
+
+func newShellOver(t *testing.T, l *heldLog, topic coordinator.Topic) *Coordinator {
 	quiet := logrus.New()
 	quiet.SetOutput(io.Discard)
 	cfg := deskConfig()
@@ -102,7 +106,7 @@ func newShell(t *testing.T, l *heldLog) *Coordinator {
 	c := New(Config{
 		Core: cfg, MinSessionTimeoutMs: 1000, MaxSessionTimeoutMs: 60_000, ExpiryCheck: time.Hour,
 		Partitions: func() (int32, bool) { return 2, true }, Now: time.Now, Log: logrus.NewEntry(quiet),
-	}, l)
+	}, topic)
 	t.Cleanup(func() {
 		l.hold(false)
 		c.Close()
@@ -143,6 +147,33 @@ func loaded(t *testing.T, c *Coordinator, p int32) {
 		_, err := fetchFrom(c, groupOn(c, p, 0))
 		return err == nil
 	}, 5*time.Second, time.Millisecond)
+}
+
+// deposedLog is led by another broker, which this one has not heard of; until then it is sure.
+type deposedLog struct {
+	*heldLog
+	deposed atomic.Bool
+}
+
+func (*deposedLog) Began(int32)                         {}
+func (*deposedLog) Ended(int32)                         {}
+func (l *deposedLog) Leads(int32) bool                  { return !l.deposed.Load() }
+func (*deposedLog) Confirm(context.Context, int32) bool { return false }
+
+func TestADeposedCoordinatorTellsNoOffsets(t *testing.T) {
+	l := &deposedLog{heldLog: newHeldLog()}
+	c := newShellOver(t, l.heldLog, l)
+	c.Lead(0, 1)
+	loaded(t, c, 0)
+	g := groupOn(c, 0, 0)
+	require.NoError(t, <-commitTo(c, g, 10))
+	offset, err := fetchFrom(c, g)
+	require.NoError(t, err)
+	require.EqualValues(t, 10, offset)
+	l.deposed.Store(true)
+	_, err = fetchFrom(c, g)
+	require.ErrorIs(t, err, kerr.NotCoordinator, "its successor may know of a later commit")
+	require.NoError(t, <-commitTo(c, g, 20), "an append shows by itself who leads")
 }
 
 // H53: what is fetched while the partition is loaded.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"barnabas/broker/commitlog"
+	"barnabas/broker/coordinator"
 	"barnabas/broker/record"
 )
 
@@ -103,11 +105,13 @@ func quietLog() *logrus.Entry {
 
 func newMemory() *memory { return &memory{logs: map[int32][]record.Batch{}, coord: 1} }
 
-func (m *memory) coordinator(t *testing.T) *Coordinator {
+func (m *memory) coordinator(t *testing.T) *Coordinator { return m.coordinatorOver(t, m) }
+
+func (m *memory) coordinatorOver(t *testing.T, topic coordinator.Topic) *Coordinator {
 	c := New(Config{
 		BrokerID: 1, Core: CoreConfig{MaxTimeoutMs: 900_000, IDExpirationMs: time.Hour.Milliseconds()}, AbortCheck: 5 * time.Millisecond, ExpiryCheck: time.Hour,
 		Partitions: func() (int32, bool) { return 3, true }, Now: time.Now, Log: quietLog(),
-	}, m, m, m)
+	}, topic, m, m)
 	t.Cleanup(c.Close)
 	return c
 }
@@ -174,6 +178,38 @@ func TestACoordinatorThatIsElectedAgainGoesOnWhereTheLogEnds(t *testing.T) {
 	defer m.mu.Unlock()
 	last := m.markers[len(m.markers)-1]
 	assert.Equal(t, int32(7), last[len(last)-1].CoordinatorEpoch)
+}
+
+// deposed is led by another broker, which this one has not heard of.
+type deposed struct {
+	*memory
+	since atomic.Bool
+}
+
+func (*deposed) Began(int32)                         {}
+func (*deposed) Ended(int32)                         {}
+func (d *deposed) Leads(int32) bool                  { return !d.since.Load() }
+func (*deposed) Confirm(context.Context, int32) bool { return false }
+
+// What it remembers is the transaction before: it would tell a producer that the one which it has open at the successor is committed, and let through writes of one that is over.
+func TestADeposedCoordinatorNeitherEndsNorVouches(t *testing.T) {
+	d := &deposed{memory: newMemory()}
+	c := d.coordinatorOver(t, d)
+	leadAll(t, c, 0)
+	p := initialised(t, c, "id", 60_000)
+	req := &PartitionsRequest{ID: "id", Producer: p.Producer, Partitions: []TopicPartition{p0}}
+	end := func() error {
+		return answered(t, func(reply func(error)) { c.End(&EndRequest{ID: "id", Producer: p.Producer, Commit: true}, reply) })
+	}
+	verify := func() error { return answered(t, func(reply func([]error)) { c.Verify(req, reply) })[0] }
+	require.NoError(t, answered(t, func(reply func(error)) { c.AddPartitions(req, reply) }))
+	require.NoError(t, verify())
+	require.NoError(t, end())
+	require.Eventually(t, func() bool { return stateOf(t, c, "id") == "CompleteCommit" }, 10*time.Second, time.Millisecond)
+	require.NoError(t, end(), "it is repeated")
+	d.since.Store(true)
+	require.ErrorIs(t, end(), kerr.NotCoordinator)
+	require.ErrorIs(t, verify(), kerr.NotCoordinator)
 }
 
 func TestTransactionsThatTakeTooLongAreFound(t *testing.T) {
