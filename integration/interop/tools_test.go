@@ -87,26 +87,26 @@ func toolCalls() []toolCall {
 		{command: "kafka-transactions", args: "--bootstrap-server BROKER abort --topic hung --partition 0 --start-offset 77"},
 		{command: "kafka-transactions", args: "--bootstrap-server BROKER abort --topic orders --partition 0 --producer-id 4711 --producer-epoch 0 --coordinator-epoch 0"},
 
-		{command: "kafka-verifiable-consumer", args: "--topic orders"},
-		{command: "kafka-verifiable-consumer", args: "--topic orders --group-id g"},
-		{command: "kafka-verifiable-consumer", args: "--topic orders --group-id g --bootstrap-server BROKER --broker-list BROKER"},
-		{command: "kafka-verifiable-consumer", args: "--topic orders --group-id g --bootstrap-server BROKER --max-messages z"},
-		{command: "kafka-verifiable-consumer", args: "--topic orders --group-id vOURS --bootstrap-server BROKER --max-messages 3 --verbose"},
-		{command: "kafka-verifiable-consumer", args: "--topic orders --group-id wOURS --broker-list BROKER --max-messages 2 --enable-autocommit --assignment-strategy org.apache.kafka.clients.consumer.RoundRobinAssignor"},
-		{command: "kafka-verifiable-consumer", args: "--topic orders --group-id xOURS --bootstrap-server BROKER --max-messages 2 --reset-policy none", said: `"name":"shutdown_complete"`},
+		{command: "kafka-verifiable-consumer", args: "--topic readings"},
+		{command: "kafka-verifiable-consumer", args: "--topic readings --group-id g"},
+		{command: "kafka-verifiable-consumer", args: "--topic readings --group-id g --bootstrap-server BROKER --broker-list BROKER"},
+		{command: "kafka-verifiable-consumer", args: "--topic readings --group-id g --bootstrap-server BROKER --max-messages z"},
+		{command: "kafka-verifiable-consumer", args: "--topic readings --group-id vOURS --bootstrap-server BROKER --max-messages 3 --verbose"},
+		{command: "kafka-verifiable-consumer", args: "--topic readings --group-id wOURS --broker-list BROKER --max-messages 2 --enable-autocommit --assignment-strategy org.apache.kafka.clients.consumer.RoundRobinAssignor"},
+		{command: "kafka-verifiable-consumer", args: "--topic readings --group-id xOURS --bootstrap-server BROKER --max-messages 2 --reset-policy none", said: `"name":"shutdown_complete"`},
 		{command: "kafka-verifiable-producer", args: "--topic orders --bootstrap-server BROKER --max-messages z"},
 
-		{command: "kafka-consumer-perf-test", args: "--messages 10 --topic orders"},
+		{command: "kafka-consumer-perf-test", args: "--messages 10 --topic readings"},
 		{command: "kafka-consumer-perf-test", args: "--messages 10 --bootstrap-server BROKER"},
-		{command: "kafka-consumer-perf-test", args: "--topic orders --bootstrap-server BROKER"},
+		{command: "kafka-consumer-perf-test", args: "--topic readings --bootstrap-server BROKER"},
 		{command: "kafka-consumer-perf-test", args: "--version"},
-		{command: "kafka-consumer-perf-test", args: "--messages 5 --topic orders --bootstrap-server BROKER --threads 2 --date-format yyyy"},
-		{command: "kafka-consumer-perf-test", args: "--messages 5 --topic orders --bootstrap-server BROKER --show-detailed-stats --hide-header"},
-		{command: "kafka-consumer-perf-test", args: "--messages 500 --topic orders --broker-list BROKER --timeout 1500 --from-latest"},
-		{command: "kafka-consumer-perf-test", args: "--messages 5 --topic orders --bootstrap-server BROKER --reporting-interval 0", said: "Reporting interval must be greater than 0."},
-		{command: "kafka-consumer-perf-test", args: "--messages 5 --topic orders --bootstrap-server BROKER --date-format foo", said: "Illegal pattern character 'f'"},
-		{command: "kafka-consumer-perf-test", args: "--messages z --topic orders --bootstrap-server BROKER", said: "Cannot parse argument 'z' of option messages"},
-		{command: "kafka-consumer-perf-test", args: "--messages 5 --topic orders --bootstrap-server NOBODY --timeout 300", said: "WARNING: Exiting before consuming the expected number of messages: timeout (300 ms) exceeded."},
+		{command: "kafka-consumer-perf-test", args: "--messages 5 --topic readings --bootstrap-server BROKER --threads 2 --date-format yyyy"},
+		{command: "kafka-consumer-perf-test", args: "--messages 5 --topic readings --bootstrap-server BROKER --show-detailed-stats --hide-header"},
+		{command: "kafka-consumer-perf-test", args: "--messages 500 --topic readings --broker-list BROKER --timeout 1500 --from-latest"},
+		{command: "kafka-consumer-perf-test", args: "--messages 5 --topic readings --bootstrap-server BROKER --reporting-interval 0", said: "Reporting interval must be greater than 0."},
+		{command: "kafka-consumer-perf-test", args: "--messages 5 --topic readings --bootstrap-server BROKER --date-format foo", said: "Illegal pattern character 'f'"},
+		{command: "kafka-consumer-perf-test", args: "--messages z --topic readings --bootstrap-server BROKER", said: "Cannot parse argument 'z' of option messages"},
+		{command: "kafka-consumer-perf-test", args: "--messages 5 --topic readings --bootstrap-server NOBODY --timeout 300", said: "WARNING: Exiting before consuming the expected number of messages: timeout (300 ms) exceeded."},
 
 		{command: "kafka-e2e-latency", args: "BROKER"},
 		{command: "kafka-e2e-latency", args: "BROKER e2eOURS 3 1 20"},
@@ -323,11 +323,11 @@ func (e *eachTool) run(t *testing.T, class string, args []string) said {
 	return said{exit, texts[0], texts[1]}
 }
 
-// furnish puts there what the tools are to tell of: records, a transaction that was committed, one that is open, and one that hangs, of which no coordinator knows.
+// furnish puts there what the tools are to tell of: records, of which those to be consumed have one partition and so one order, a transaction that was committed, one that is open, and one that hangs, of which no coordinator knows.
 func furnish(t *testing.T, c *cluster.Cluster) {
 	t.Helper()
 	client := franz(t, c, kgo.RecordPartitioner(kgo.ManualPartitioner()))
-	for topic, partitions := range map[string]int32{"orders": 2, "hung": 2} {
+	for topic, partitions := range map[string]int32{"orders": 2, "hung": 2, "readings": 1} {
 		req := kmsg.NewPtrCreateTopicsRequest()
 		r := kmsg.NewCreateTopicsRequestTopic()
 		r.Topic, r.NumPartitions, r.ReplicationFactor = topic, partitions, 1
@@ -336,7 +336,9 @@ func furnish(t *testing.T, c *cluster.Cluster) {
 		require.NoError(t, err)
 	}
 	for i := range 10 {
-		require.NoError(t, client.ProduceSync(t.Context(), &kgo.Record{Topic: "orders", Partition: 0, Key: []byte("k"), Value: []byte(strconv.Itoa(i))}).FirstErr())
+		for _, topic := range []string{"orders", "readings"} {
+			require.NoError(t, client.ProduceSync(t.Context(), &kgo.Record{Topic: topic, Partition: 0, Key: []byte("k"), Value: []byte(strconv.Itoa(i))}).FirstErr())
+		}
 	}
 	for _, id := range []string{"done", "open"} {
 		sender := franz(t, c, kgo.TransactionalID(id), kgo.TransactionTimeout(10*time.Minute), kgo.RecordPartitioner(kgo.ManualPartitioner()))
