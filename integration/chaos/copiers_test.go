@@ -91,7 +91,7 @@ type life struct {
 func (c *copier) run() {
 	for c.ctx.Err() == nil {
 		s, err := kgo.NewGroupTransactSession(kgo.SeedBrokers(c.w.Seeds()...), kgo.Dialer(c.l.tap.DialContext), kgo.TransactionalID(c.name()), kgo.TransactionTimeout(transactionTimeout),
-			kgo.ConsumerGroup(copying), kgo.ConsumeTopics(loaded), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.RequireStableFetchOffsets(),
+			kgo.ConsumerGroup(copying), kgo.ConsumeTopics(loaded), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 			kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.DefaultProduceTopic(copied), kgo.HeartbeatInterval(memberHeartbeat), kgo.SessionTimeout(memberSession),
 			kgo.RebalanceTimeout(10*time.Second), kgo.FetchMaxWait(200*time.Millisecond), kgo.MetadataMinAge(100*time.Millisecond), kgo.UnknownTopicRetries(-1),
 			kgo.RequestTimeoutOverhead(3*time.Second), kgo.RecordDeliveryTimeout(15*time.Second))
