@@ -11,7 +11,7 @@ if mode == "produce":
         p = KafkaProducer(bootstrap_servers=bootstrap, api_version=version, compression_type=None if codec == "none" else codec, acks="all", linger_ms=20,
                           max_in_flight_requests_per_connection=1, retries=0)
         sent = [p.send(topic, key=b"%s-%s-%d" % (name.encode(), codec.encode(), i), value=b"value %d" % i, partition=0) for i in range(n)]
-        p.flush()
+        p.flush(timeout=30)
         for f in sent:
             f.get(timeout=30)
         p.close()
