@@ -42,6 +42,13 @@ func TestH22_AnUncleanLeaderIsAloneAndKnownToRecover(t *testing.T) {
 	fails(t, 20, only, "unclean elections where they are not allowed")
 }
 
+// Controllers die and are deposed while they are elected, and the answer to the election is lost.
+func TestH24_AControllerAndItsEpochAreMadeAtOnce(t *testing.T) {
+	only := scenario{kinds: []func(*Sim, *node){crash, endSession, breakConnection, deposeController}, works: []func(*Sim){createTopic}, clubs: &clubs{}}
+	holds(t, 8, only, func(d Tally) int { return d.Elections })
+	fails(t, 8, only, "a controller is made first and its epoch then")
+}
+
 // A session is lost, and a new one is there before the server has reaped the old one's nodes; or the process is killed
 // and started within the session's time.
 func TestH28_TheBrokersOwnOldRegistrationDoesNotKeepItOut(t *testing.T) {
@@ -86,4 +93,50 @@ func TestH38_AReassignmentEndsAsAskedOrIsTakenBack(t *testing.T) {
 		works: []func(*Sim){createTopic, reassignByAPI, reassignByAPI, thereAndBack, cancelReassignment, reassignByNode}}
 	holds(t, 10, only, func(d Tally) int { return d.Reassignments })
 	fails(t, 40, only, "members of the ISR that move away are left out")
+}
+
+// Batches are repeated over crashes and changes of the leader, and are there once.
+func TestH50_RepeatedBatchesAreThereOnce(t *testing.T) {
+	only := scenario{kinds: []func(*Sim, *node){crash, pause, cutLink}, works: []func(*Sim){createTopic, flipLeader, reassignByAPI}, clubs: &clubs{}}
+	holds(t, 8, only, func(d Tally) int { return d.Leads })
+	fails(t, 20, only, "repeats are not noticed")
+}
+
+// Coordinators of transactions die, sleep and are led elsewhere in every step of one, and writes come when it is over.
+func TestH51_TransactionsEndAndAreNeverSeenInPart(t *testing.T) {
+	only := scenario{kinds: []func(*Sim, *node){crash, pause, cutLink}, works: []func(*Sim){flipLeader, electByAPI}, clubs: &clubs{transforms: true}}
+	holds(t, 8, only, func(d Tally) int { return d.CommittedTxns })
+	for _, plant := range []string{"markers are sent once", "aborted transactions are not listed", "readers of what is committed read to the high watermark",
+		"open offsets are taken for stable", "coordinators do not wait for the replicas"} {
+		fails(t, 40, only, plant)
+	}
+}
+
+func TestH52_NoProducerIDIsGivenTwice(t *testing.T) {
+	only := scenario{kinds: []func(*Sim, *node){crash, deposeController, breakConnection}, works: []func(*Sim){allocateIDs, allocateIDs, createTopic}, clubs: &clubs{transforms: true}}
+	holds(t, 8, only, func(d Tally) int { return d.Elections })
+	fails(t, 8, only, "producer ids are given twice")
+}
+
+// Offsets are committed, their coordinator moves, and they are asked for while it loads.
+func TestH53_NoOffsetIsAnsweredBeforeAllIsLoaded(t *testing.T) {
+	only := scenario{kinds: []func(*Sim, *node){crash, pause}, works: []func(*Sim){flipLeader}, clubs: &clubs{plain: true}}
+	holds(t, 8, only, func(d Tally) int { return d.Loads })
+	fails(t, 8, only, "questions are answered before all is loaded")
+}
+
+// A coordinator sleeps, another one takes over, and the first one goes on.
+func TestH54_ACoordinatorThatWasDeposedKnowsNothing(t *testing.T) {
+	only := scenario{kinds: []func(*Sim, *node){pause, cutFromZooKeeper, cutLink}, works: []func(*Sim){flipLeader}, clubs: &clubs{plain: true}}
+	holds(t, 8, only, func(d Tally) int { return d.Loads })
+	fails(t, 20, only, "coordinators keep what they knew")
+}
+
+// Members sleep past their sessions and commit with the generation that they had; static ones find another of their name.
+func TestH56_APartitionHasOneOwnerInAGeneration(t *testing.T) {
+	only := scenario{kinds: []func(*Sim, *node){crash, pause}, works: []func(*Sim){flipLeader}, clubs: &clubs{plain: true, transforms: true}}
+	holds(t, 8, only, func(d Tally) int { return d.Commits })
+	for _, plant := range []string{"generations of commits are not compared", "offsets of a transaction without their generation", "instance ids are not compared"} {
+		fails(t, 20, only, plant)
+	}
 }
