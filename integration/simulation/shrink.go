@@ -66,17 +66,26 @@ func kindOf(err error) string {
 	return kind
 }
 
+// readKept reads what keep wrote.
+func readKept(path string) (k kept, err error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return k, err
+	}
+	return k, json.Unmarshal(data, &k)
+}
+
 const seedsDir = "testdata/seeds"
 
-// keep writes a run into testdata/seeds.
-func keep(k kept) (string, error) {
-	if err := os.MkdirAll(seedsDir, 0o755); err != nil {
+// keep writes a run into a folder.
+func keep(dir string, k kept) (string, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}
 	data, err := json.MarshalIndent(k, "", "  ")
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(seedsDir, fmt.Sprintf("%d.json", k.Seed))
+	path := filepath.Join(dir, fmt.Sprintf("%d.json", k.Seed))
 	return path, os.WriteFile(path, append(data, '\n'), 0o644)
 }
