@@ -3,10 +3,12 @@ package interop
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"testing"
 	"time"
 
+	"github.com/IBM/sarama"
 	"github.com/sirupsen/logrus"
 	"github.com/stretchr/testify/require"
 
@@ -82,4 +84,42 @@ func connect(t *testing.T, zookeeper string) *zkstate.Client {
 	zk, err := zkstate.Connect(zkstate.Config{Servers: zookeeper, SessionTimeout: 10 * time.Second, Log: logrus.NewEntry(quiet)})
 	require.NoError(t, err)
 	return zk
+}
+
+// A directory of before batches, with znodes of before topic ids: what is in it is read, and what comes later is appended to the same segments.
+func TestADirectoryOfKafka010IsTakenOver(t *testing.T) {
+	lane.KafkaJars(t, "0.10.2.2")
+	zk := zktest.Real(t)
+	nodes := connect(t, zk.Addr()) // a Java of today lacks what Kafka 0.10 makes cluster ids with
+	_, err := nodes.ClusterID(context.Background(), "aaaaaaaaaaaaaaaaaaaaaa")
+	require.NoError(t, err)
+	nodes.Close()
+	c := cluster.StartProgram(t, cluster.Kafka("0.10.2.2"), zk.Addr(), 1, map[string]string{"zookeeper.session.timeout.ms": "6000", "auto.create.topics.enable": "true"}, func(int) map[string]string { return nil })
+	b := c.Brokers[0]
+	const topic = "aged"
+	want, n := "", 0
+	write := func(name string, version sarama.KafkaVersion, codecs []string) {
+		saramaAge(version)(t, c.Bootstrap(), topic, codecs)
+		for _, codec := range codecs {
+			for i := range sentPerAge {
+				want += fmt.Sprintf("%s-%s-%d\tvalue %d\n", name, codec, i, i)
+				n++
+			}
+		}
+	}
+	write("sarama 0.9", sarama.V0_9_0_1, []string{"none", "gzip", "snappy"})
+	write("sarama 0.10", sarama.V0_10_2_0, oldCodecs)
+	b.Stop(t)
+	b.Become(cluster.Barnabas)
+	for range 2 {
+		b.Start(t)
+		b.WaitReady(t)
+		requireRead(t, want, saramaRead(sarama.V0_10_2_0)(t, c.Bootstrap(), topic, n))
+		requireRead(t, want, saramaRead(sarama.V2_1_0_0)(t, c.Bootstrap(), topic, n))
+		write("sarama 0.10", sarama.V0_10_2_0, oldCodecs)
+		write("sarama", sarama.V2_1_0_0, oldCodecs)
+		requireRead(t, want, saramaRead(sarama.V0_10_2_0)(t, c.Bootstrap(), topic, n))
+		requireRead(t, want, saramaRead(sarama.V2_1_0_0)(t, c.Bootstrap(), topic, n))
+		b.Kill(t)
+	}
 }
