@@ -52,7 +52,10 @@ func ConsoleProducer(args []string, stdin io.Reader, stdout, stderr io.Writer) i
 	if !set.Has("bootstrap-server") && !set.Has("broker-list") {
 		return f.usage(missing("bootstrap-server"))
 	}
-	if err := consoleProduce(f, set, stdin); err != nil {
+	switch err := consoleProduce(f, set, stdin); {
+	case errors.Is(err, errUnfinished) && strict():
+		return 1
+	case err != nil && !errors.Is(err, errUnfinished):
 		fmt.Fprintf(stderr, "%s: %s\n", "org.apache.kafka.common.KafkaException", err)
 		return 1
 	}
@@ -105,15 +108,25 @@ func consoleProduce(f face, set *options.Set, stdin io.Reader) error {
 			break
 		}
 	}
-	return client.Flush(context.Background())
+	if err := client.Flush(context.Background()); err != nil {
+		return err
+	}
+	if failures.some { // all promises are kept by now
+		return errUnfinished
+	}
+	return nil
 }
 
 // sendFailures reports records that could not be sent; the original goes on and exits with 0.
-type sendFailures struct{ mu sync.Mutex }
+type sendFailures struct {
+	mu   sync.Mutex
+	some bool
+}
 
 func (s *sendFailures) report(f face, r *kgo.Record, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.some = true
 	key := "null"
 	if r.Key != nil {
 		key = fmt.Sprintf("%d bytes", len(r.Key))

@@ -1,6 +1,10 @@
 package tools
 
-import "github.com/twmb/franz-go/pkg/kgo"
+import (
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
 
 var producerCodecs = map[string]kgo.CompressionCodec{"": kgo.NoCompression(), "none": kgo.NoCompression(), "gzip": kgo.GzipCompression(), "snappy": kgo.SnappyCompression(), "lz4": kgo.Lz4Compression(), "zstd": kgo.ZstdCompression()}
 
@@ -18,7 +22,7 @@ func producerOptions(settings map[string]string, idempotent bool) ([]kgo.Opt, er
 		kgo.ProducerBatchMaxBytes(int32(min(max(s.number("batch.size", 16384), s.number("max.request.size", 1<<20)), largestBatch))),
 		kgo.MaxBufferedBytes(int(s.number("buffer.memory", 32<<20))),
 		kgo.MaxBufferedRecords(1 << 20),
-		kgo.RecordDeliveryTimeout(s.millis("delivery.timeout.ms", 120_000)),
+		kgo.RecordDeliveryTimeout(max(s.millis("delivery.timeout.ms", 120_000), time.Second)), // the client takes no less
 		kgo.ProduceRequestTimeout(s.millis("request.timeout.ms", 30_000)),
 		kgo.RequiredAcks(choice(s, "acks", "all", requiredAcks)),
 	}

@@ -51,6 +51,9 @@ func VerifiableProducer(args []string, _ io.Reader, stdout, stderr io.Writer) in
 	ctx, restore := untilStopped()
 	defer restore()
 	p.run(ctx)
+	if strict() && p.acked.Load() < p.sent.Load() {
+		return 1
+	}
 	return stopCode(ctx)
 }
 
