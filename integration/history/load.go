@@ -50,7 +50,8 @@ type Config struct {
 // Load is producers at work.
 type Load struct {
 	cfg     Config
-	cancel  context.CancelFunc
+	cancel  context.CancelFunc // no more records
+	abandon context.CancelFunc // of those under way, no more tries
 	working sync.WaitGroup
 
 	mu      sync.Mutex
@@ -65,7 +66,8 @@ func Start(t testing.TB, cfg Config) *Load {
 		cfg.Buffered = 500
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	l := &Load{cfg: cfg, cancel: cancel, refused: map[string]int{}}
+	tries, abandon := context.WithCancel(context.Background())
+	l := &Load{cfg: cfg, cancel: cancel, abandon: abandon, refused: map[string]int{}}
 	t.Cleanup(l.end)
 	for id := range uint32(cfg.Producers) {
 		client, err := kgo.NewClient(append([]kgo.Opt{
@@ -78,7 +80,7 @@ func Start(t testing.TB, cfg Config) *Load {
 		require.NoError(t, err)
 		l.working.Go(func() {
 			defer client.Close()
-			l.produce(ctx, client, id+1)
+			l.produce(ctx, tries, client, id+1)
 		})
 	}
 	return l
@@ -91,11 +93,11 @@ func (cfg *Config) options(producer uint32) []kgo.Opt {
 	return append([]kgo.Opt{kgo.ProducerBatchCompression(cfg.Codecs[int(producer)%len(cfg.Codecs)])}, cfg.Options...)
 }
 
-func (l *Load) produce(ctx context.Context, client *kgo.Client, producer uint32) {
+func (l *Load) produce(ctx, tries context.Context, client *kgo.Client, producer uint32) {
 	began := time.Now()
 	for n := uint64(1); ctx.Err() == nil; n++ {
 		value := append(Name{producer, n}.AppendTo(nil), make([]byte, rand.IntN(max(1, l.cfg.MaxValue-NameSize)))...)
-		client.Produce(context.Background(), &kgo.Record{Value: value}, func(r *kgo.Record, err error) {
+		client.Produce(tries, &kgo.Record{Value: value}, func(r *kgo.Record, err error) {
 			l.mu.Lock()
 			defer l.mu.Unlock()
 			if err != nil {
@@ -116,8 +118,10 @@ func (l *Load) produce(ctx context.Context, client *kgo.Client, producer uint32)
 	_ = client.Flush(flush) // what is still not answered is refused by Close
 }
 
+// end lets go of what a cluster that has come to a standstill will never answer.
 func (l *Load) end() {
 	l.cancel()
+	defer time.AfterFunc(progressTimeout, l.abandon).Stop()
 	l.working.Wait()
 }
 
