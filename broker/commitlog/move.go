@@ -202,7 +202,7 @@ func readReplaces(l *Log) (int64, error) {
 	}
 	n, err := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64)
 	if err != nil || n < 0 {
-		return 0, nil //nolint:nilerr // whatever it is, it is none of ours
+		return 0, nil // whatever it is, it is none of ours
 	}
 	return n, nil
 }
