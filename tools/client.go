@@ -62,6 +62,13 @@ func (o clientOptions) settings(given arguments) (map[string]string, error) {
 	return settings, nil
 }
 
+// nameClient gives a client a name in the brokers' eyes, unless it has one.
+func nameClient(settings map[string]string, name string) {
+	if settings["client.id"] == "" {
+		settings["client.id"] = name
+	}
+}
+
 // connect makes a client as the options say.
 func (o clientOptions) connect(given arguments) (*kgo.Client, error) {
 	settings, err := o.settings(given)

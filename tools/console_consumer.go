@@ -114,6 +114,7 @@ func consumerClient(f face, set *options.Set) (*kgo.Client, error) {
 	if set.Has("partition") {
 		delete(settings, "group.id")
 	}
+	nameClient(settings, "console-consumer")
 	opts, err := consumerOptions(settings)
 	if err != nil {
 		return nil, err

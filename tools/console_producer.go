@@ -169,6 +169,7 @@ func producerClient(f face, set *options.Set) (*kgo.Client, error) {
 			settings["compression.type"] = "gzip"
 		}
 	}
+	nameClient(settings, "console-producer")
 	opts, err := producerOptions(settings, true)
 	if err != nil {
 		return nil, err

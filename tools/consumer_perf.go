@@ -126,9 +126,7 @@ func readConsumerPerfCall(set *options.Set) (a consumerPerfAsked, err error) {
 	if set.Has("from-latest") {
 		a.settings["auto.offset.reset"] = "latest"
 	}
-	if a.settings["client.id"] == "" {
-		a.settings["client.id"] = "perf-consumer-client"
-	}
+	nameClient(a.settings, "perf-consumer-client")
 	return a, nil
 }
 

@@ -144,6 +144,7 @@ func producerPerf(f face, call *subcommands.Call) (failures int64, err error) {
 	if err != nil {
 		return 0, err
 	}
+	nameClient(a.settings, "perf-producer-client")
 	opts, err := producerOptions(a.settings, compat39())
 	if err != nil {
 		return 0, err
@@ -293,9 +294,6 @@ func totalLine(all perfWindow, latencies []int64, now time.Time) string {
 
 // printMetrics prints what this producer can say of itself under the names of the original's metrics.
 func (s *perfStats) printMetrics(client string) {
-	if client == "" {
-		client = "perf-producer-client"
-	}
 	records, _ := s.all.rates(time.Now())
 	s.f.printMetrics(client, []metric{
 		{"producer-metrics:record-error-total", float64(s.failures)}, {"producer-metrics:record-send-rate", records}, {"producer-metrics:record-send-total", float64(s.all.count)},

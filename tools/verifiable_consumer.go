@@ -130,6 +130,7 @@ func newVerifiableConsumer(f face, call *subcommands.Call) (*verifiableConsumer,
 		}
 	}
 	settings["enable.auto.commit"] = fmt.Sprint(v.autoCommit)
+	nameClient(settings, "consumer-"+settings["group.id"]+"-1")
 	opts, err := consumerOptions(settings)
 	if err != nil {
 		return nil, err

@@ -110,6 +110,7 @@ func newVerifiable(f face, call *subcommands.Call) (*verifiable, error) {
 			settings[name] = value
 		}
 	}
+	nameClient(settings, "producer-1")
 	opts, err := producerOptions(settings, false)
 	if err != nil {
 		return nil, err
