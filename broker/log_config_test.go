@@ -59,3 +59,27 @@ func TestDynamicSettingsOfBrokersLieOverTheFile(t *testing.T) {
 	assert.EqualValues(t, 1, v.Int("broker.id"), "a read-only key stays as the file has it")
 	assert.EqualValues(t, 1048588, v.Int("message.max.bytes"), "what the table refuses is left out")
 }
+
+// KIP-724: brokers of 3.0 and later write batches whatever the setting says.
+func TestTheMessageFormatIsHonouredBelowProtocolVersion30(t *testing.T) {
+	for _, c := range []struct {
+		ibp, broker, topic string
+		want               commitlog.Format
+	}{
+		{"3.9", "0.9.0", "0.10.2", commitlog.FormatV2},
+		{"3.0", "0.9.0", "", commitlog.FormatV2},
+		{"2.8", "2.8", "", commitlog.FormatV2},
+		{"2.8", "0.10.2", "", commitlog.FormatV1},
+		{"2.8", "0.10.0", "0.9.0", commitlog.FormatV0},
+		{"2.8", "0.8.2", "0.11.0", commitlog.FormatV2},
+		{"2.4", "0.9.0", "2.8", commitlog.FormatV2}, // newer than the brokers speak: not honoured
+	} {
+		topic := map[string]string{}
+		if c.topic != "" {
+			topic["message.format.version"] = c.topic
+		}
+		v := values(t, map[string]string{"inter.broker.protocol.version": c.ibp, "log.message.format.version": c.broker})
+		assert.Equal(t, c.want, logConfig(v, topic).Format, "%+v", c)
+	}
+	assert.False(t, logConfig(values(t, nil), map[string]string{"message.downconversion.enable": "false"}).DownConversion)
+}
