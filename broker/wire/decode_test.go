@@ -77,7 +77,7 @@ func TestEveryLayoutIsThatOfKmsg(t *testing.T) {
 }
 
 func TestVersionsThatAreNotServedAreRefused(t *testing.T) {
-	for _, h := range []Header{{Key: 0, Version: 12}, {Key: 1, Version: 3}, {Key: 3, Version: -1}, {Key: 999}, {Key: -1}} {
+	for _, h := range []Header{{Key: 0, Version: 12}, {Key: 1, Version: 18}, {Key: 3, Version: -1}, {Key: 999}, {Key: -1}} {
 		_, err := DecodeRequest(h, make([]byte, 100))
 		var unsupported *UnsupportedError
 		require.ErrorAs(t, err, &unsupported)
