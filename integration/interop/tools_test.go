@@ -285,6 +285,7 @@ type eachTool struct {
 func startEachTool(t *testing.T, version string) *eachTool {
 	t.Helper()
 	lib := lane.KafkaJars(t, version)
+	lane.Need(t, exec.Command(lane.Java(t), "-Djava.security.manager=allow", "-version").Run() == nil, "a Java before 24, which can keep a tool from ending the process")
 	cmd := exec.Command(lane.Java(t), "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.security.manager=allow", "-cp", lib+"/*", filepath.Join("testdata", "tools", "EachTool.java"))
 	in, err := cmd.StdinPipe()
 	require.NoError(t, err)
