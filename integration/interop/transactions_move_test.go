@@ -215,7 +215,7 @@ func (m *mover) decisionsMove(n int) {
 		require.Equal(m.t, 1+i%2, killed[i], "each in turn")
 		b := m.c.Brokers[killed[i]-1]
 		require.Eventually(m.t, func() bool { return m.coordinator() != b }, time.Minute, 50*time.Millisecond, "the other takes over")
-		m.transaction(true, func() {}) // the next one begins at the other, which has to end this one first
+		m.transaction(true, func() {})             // the next one begins at the other, which has to end this one first
 		waitUnregistered(m.t, m.c.ZooKeeper, b.ID) // Kafka does not wait for itself
 		b.Start(m.t)
 		b.WaitReady(m.t)
