@@ -185,12 +185,12 @@ func TestTheSuiteOfKafkaGo(t *testing.T) {
 }
 
 func TestTheSuiteOfIBMSarama(t *testing.T) {
-	saramaSuite(t, suite{module: "github.com/IBM/sarama", list: "ibm-sarama.txt", pass: 41})
+	saramaSuite(t, suite{module: "github.com/IBM/sarama", list: "ibm-sarama.txt", pass: 61})
 }
 
-// Most of this older suite writes the message sets of before Kafka 0.11.
+// This older suite writes the message sets of before Kafka 0.11 too.
 func TestTheSuiteOfShopifySarama(t *testing.T) {
-	saramaSuite(t, suite{module: "github.com/Shopify/sarama", list: "shopify-sarama.txt", pass: 5})
+	saramaSuite(t, suite{module: "github.com/Shopify/sarama", list: "shopify-sarama.txt", pass: 19})
 }
 
 // saramaSuite runs a suite against five brokers behind a proxy that the suite controls.
@@ -215,7 +215,6 @@ func saramaSuite(t *testing.T, s suite) {
 	}
 	x := startToxiproxy(t, listen, upstream)
 	s.pkg, s.tags = ".", "functional"
-	s.skip = `/-v0\.(8|9|10)\.` // which write the message sets of before 0.11
 	s.replace = []string{"29090+i", fmt.Sprintf("%d+i", base)}
 	s.env = []string{"TOXIPROXY_ADDR=" + x.http.URL, "KAFKA_VERSION=3.9.1"}
 	s.run(t)
