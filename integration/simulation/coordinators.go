@@ -103,7 +103,7 @@ func (s *shard) depose() {
 	s.b.n.later(0, func() { s.do(s.k.Unload) })
 }
 
-// load reads the log, and goes on when all of it is committed.
+// load reads the log, and goes on when all of it is safe.
 func (s *shard) load() {
 	log := s.b.logs.Get(commitlog.TopicPartition(s.tp))
 	if s.deposed || log == nil || s.b.failed {
@@ -121,7 +121,7 @@ func (s *shard) begin(log *commitlog.Log, end int64, batches [][]byte) {
 	if s.deposed || s.b.failed {
 		return
 	}
-	if s.awaitsCommit() && log.HighWatermark() < end {
+	if !s.safe(log, end) {
 		s.b.n.later(20*time.Millisecond, func() { s.begin(log, end, batches) })
 		return
 	}
@@ -139,7 +139,15 @@ func (s *shard) begin(log *commitlog.Log, end int64, batches [][]byte) {
 	s.b.n.s.Done.Loads++
 }
 
-func (s *shard) awaitsCommit() bool { return s.tp.Topic == transactionTopic }
+// safe tells that nothing of what was loaded can be lost: it is committed, or, where groups are, all in-sync replicas have
+// it.
+func (s *shard) safe(log *commitlog.Log, end int64) bool {
+	if log.HighWatermark() >= end {
+		return true
+	}
+	p := s.b.replicas.Partition(s.tp.Topic, s.tp.Partition)
+	return s.tp.Topic == offsetsTopic && p != nil && p.Held(end)
+}
 
 // do lets an event happen, and all that follows from it at this moment.
 func (s *shard) do(event func(nowMs int64)) {

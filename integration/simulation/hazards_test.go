@@ -137,6 +137,6 @@ func TestH56_APartitionHasOneOwnerInAGeneration(t *testing.T) {
 	only := scenario{kinds: []func(*Sim, *node){crash, pause}, works: []func(*Sim){flipLeader}, clubs: &clubs{plain: true, transforms: true}}
 	holds(t, 8, only, func(d Tally) int { return d.Commits })
 	for _, plant := range []string{"generations of commits are not compared", "offsets of a transaction without their generation", "instance ids are not compared"} {
-		fails(t, 20, only, plant)
+		fails(t, 100, only, plant)
 	}
 }

@@ -103,6 +103,9 @@ func (p plants) weigh(s *Sim) {
 	case "the state of before is taken for the outcome":
 		kinds(breakConnection, breakConnection, cutLink)
 		s.zk.maxLag = 300 * time.Millisecond
+	case "topic ids are not compared":
+		kinds(crash, breakDisk)
+		s.only.works, s.only.clubs = []func(*Sim){createTopic, createTopic, deleteTopic, reassignByAPI}, &clubs{}
 	case "every end is a clean one":
 		kinds(powerCut)
 		s.flush = partition.FlushAlways
