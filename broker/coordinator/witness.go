@@ -30,19 +30,26 @@ func (sh *Shell[C]) DoCertainly(name string, f func(core C, nowMs int64), refuse
 		sh.Do(name, f, refuse)
 		return
 	}
-	sh.mu.RLock()
-	defer sh.mu.RUnlock()
-	if sh.mu.closed {
-		refuse(kerr.NotCoordinator)
-		return
-	}
-	sh.running.Go(func() {
+	ask := func() {
 		if w.Confirm(s.ctx, p) {
 			s.submit(event[C]{run: f, refuse: refuse})
 		} else {
 			refuse(kerr.NotCoordinator)
 		}
-	})
+	}
+	if !sh.start(ask) {
+		refuse(kerr.NotCoordinator)
+	}
+}
+
+// start runs f in a goroutine that Close waits for, unless the shell has stopped.
+func (sh *Shell[C]) start(f func()) bool {
+	sh.mu.RLock()
+	defer sh.mu.RUnlock()
+	if !sh.mu.closed {
+		sh.running.Go(f)
+	}
+	return !sh.mu.closed
 }
 
 // tell tells a witness of a change of leadership.
