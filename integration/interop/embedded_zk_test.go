@@ -116,6 +116,7 @@ func TestApacheKafkaRunsOnTheEmbeddedZooKeeper(t *testing.T) {
 			zk, err = embedded.Start(cfg)
 			require.NoError(t, err)
 			defer func() { require.NoError(t, zk.Close()) }()
+			b.tool("", "topics", "--create", "--topic", "afterwards", "--partitions", "1", "--replication-factor", "1") // a broker that stops without its session leaves its registration behind
 			b.stop()
 			b.start()
 
