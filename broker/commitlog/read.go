@@ -103,7 +103,9 @@ func (l *Log) boundOf(upTo int64, end Position) (Position, error) {
 		return *u, nil
 	}
 	if h := l.high.Load(); h.Offset == upTo {
-		return l.HighWatermarkPosition(), nil
+		if p := l.HighWatermarkPosition(); p.Offset == upTo { // it may have moved on meanwhile
+			return p, nil
+		}
 	}
 	return l.positionOf(upTo)
 }
