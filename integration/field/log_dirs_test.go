@@ -145,6 +145,7 @@ func (w *dirWorld) play(fault dirFault) {
 	_, err := w.admin.CreateTopic(context.Background(), spreadOver, 2, nil, "spread")
 	require.NoError(t, err)
 	w.c.WaitWhole(t, "spread", spreadOver, 2)
+	eventually(t, func() bool { return len(w.partitionsIn(w.bad, "spread"))+len(w.partitionsIn(w.good, "spread")) == spreadOver }, "the replicas are made")
 	lost := w.partitionsIn(w.bad, "spread")
 	require.Len(t, lost, spreadOver/2, "the partitions are spread over the directories")
 	ctx, stop := context.WithCancel(context.Background())
@@ -164,7 +165,7 @@ func (w *dirWorld) play(fault dirFault) {
 	_, err = w.admin.CreateTopic(context.Background(), 4, 2, nil, "later")
 	require.NoError(t, err)
 	within(t, 30*time.Second, func() bool { return w.isrs("later", nil) == "0 without 1, 4 with" }, "what is new goes into the good directory")
-	require.Len(t, w.partitionsIn(w.good, "later"), 4)
+	eventually(t, func() bool { return len(w.partitionsIn(w.good, "later")) == 4 }, "all of it") // a new replica counts as in sync before it is made
 	w.progress("without the directory")
 
 	if fault.bad {
