@@ -145,7 +145,9 @@ func (w *dirWorld) play(fault dirFault) {
 	_, err := w.admin.CreateTopic(context.Background(), spreadOver, 2, nil, "spread")
 	require.NoError(t, err)
 	w.c.WaitWhole(t, "spread", spreadOver, 2)
-	eventually(t, func() bool { return len(w.partitionsIn(w.bad, "spread"))+len(w.partitionsIn(w.good, "spread")) == spreadOver }, "the replicas are made")
+	eventually(t, func() bool {
+		return len(w.partitionsIn(w.bad, "spread"))+len(w.partitionsIn(w.good, "spread")) == spreadOver
+	}, "the replicas are made")
 	lost := w.partitionsIn(w.bad, "spread")
 	require.Len(t, lost, spreadOver/2, "the partitions are spread over the directories")
 	ctx, stop := context.WithCancel(context.Background())
