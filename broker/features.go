@@ -22,20 +22,7 @@ func newFeatures(zk *zkstate.Client) *features {
 
 // follow reads the node now and at each change until ctx ends. A read that fails is made up for by the next session.
 func (f *features) follow(ctx context.Context, events <-chan zkstate.Event) {
-	f.look(ctx)
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case e, open := <-events:
-			if !open {
-				return
-			}
-			if e.Kind == zkstate.SessionStarted || e.Path == zkstate.FeaturePath {
-				f.look(ctx)
-			}
-		}
-	}
+	follow(ctx, events, zkstate.FeaturePath, f.look)
 }
 
 // look leaves a watch by the same call, also when the node is not there yet.

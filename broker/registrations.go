@@ -32,20 +32,7 @@ func (r *registrations) EpochOf(id int32) int64 {
 
 // follow looks now and at each change until ctx ends.
 func (r *registrations) follow(ctx context.Context, events <-chan zkstate.Event) {
-	r.look(ctx)
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case e, open := <-events:
-			if !open {
-				return
-			}
-			if e.Kind == zkstate.SessionStarted || e.Path == zkstate.BrokerIDsPath {
-				r.look(ctx)
-			}
-		}
-	}
+	follow(ctx, events, zkstate.BrokerIDsPath, r.look)
 }
 
 // look reads all registrations and leaves a watch for the next change. A broker that registers anew is a change of the list, twice: its node goes and another

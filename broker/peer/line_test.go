@@ -20,13 +20,7 @@ import (
 
 func newLine(t *testing.T, addr string, change func(*Config)) *Line {
 	t.Helper()
-	log := logrus.New()
-	log.SetOutput(io.Discard)
-	cfg := Config{ID: 7, Addr: addr, ClientID: "broker-1-fetcher", Timeout: patience, BackoffMin: time.Millisecond, Log: logrus.NewEntry(log)}
-	if change != nil {
-		change(&cfg)
-	}
-	l := NewLine(cfg)
+	l := NewLine(testConfig(addr, change))
 	t.Cleanup(func() { _ = l.Close() })
 	return l
 }

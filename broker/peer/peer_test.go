@@ -112,15 +112,19 @@ func metadata(_ net.Conn, h wire.Header, req kmsg.Request) []byte {
 	return wire.AppendResponse(nil, h, resp)
 }
 
-func newPeer(t *testing.T, addr string, change func(*Config)) *Peer {
-	t.Helper()
+func testConfig(addr string, change func(*Config)) Config {
 	log := logrus.New()
 	log.SetOutput(io.Discard)
 	cfg := Config{ID: 7, Addr: addr, ClientID: "broker-1", Timeout: patience, BackoffMin: time.Millisecond, Log: logrus.NewEntry(log)}
 	if change != nil {
 		change(&cfg)
 	}
-	p := New(cfg)
+	return cfg
+}
+
+func newPeer(t *testing.T, addr string, change func(*Config)) *Peer {
+	t.Helper()
+	p := New(testConfig(addr, change))
 	t.Cleanup(func() { _ = p.Close() })
 	return p
 }
