@@ -17,6 +17,7 @@ import (
 
 	"barnabas/integration/cluster"
 	"barnabas/integration/history"
+	"barnabas/integration/lane"
 	"barnabas/zkstate/zktest"
 )
 
@@ -118,7 +119,7 @@ func newWorld(t testing.TB, brokers, partitions int, seed uint64) *world {
 // newWorldWith is newWorld with more settings for all brokers.
 func newWorldWith(t testing.TB, brokers, partitions int, seed uint64, settings map[string]string) *world {
 	w := &world{t: t, zk: zktest.Real(t), rng: rand.New(rand.NewPCG(seed, 1)), partitions: partitions, firewall: newFirewall(t)}
-	disk := smallDisk(t, tmpfsBytes)
+	disk := lane.SmallDisk(t, tmpfsBytes)
 	own := func(id int) map[string]string {
 		if id == 1 && disk != "" {
 			return map[string]string{"log.dirs": filepath.Join(disk, "logs")}

@@ -14,9 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"golang.org/x/sys/unix"
 
 	"barnabas/integration/cluster"
+	"barnabas/integration/lane"
 )
 
 // fault is something that goes wrong and can be mended.
@@ -150,31 +150,12 @@ func (w *world) fillDisk() fault {
 	b := w.small
 	filler := filepath.Join(filepath.Dir(b.Dir), "filler")
 	return fault{"full disk", "broker " + strconv.Itoa(b.ID), func(t testing.TB) {
-		f, err := os.Create(filler)
-		require.NoError(t, err)
-		defer f.Close()
-		zeros := make([]byte, 1<<20)
-		for size := len(zeros); size > 0; {
-			if _, err := f.Write(zeros[:size]); err != nil {
-				size /= 2
-			}
-		}
+		lane.Fill(t, filler)
 	}, func(t testing.TB) {
 		require.NoError(t, os.Remove(filler))
 		b.Kill(t)
 		b.Start(t)
 	}}
-}
-
-// smallDisk mounts a disk of a few megabytes and returns where, or "" where that is not allowed.
-func smallDisk(t testing.TB, bytes int) string {
-	dir := t.TempDir()
-	if err := unix.Mount("none", dir, "tmpfs", 0, "size="+strconv.Itoa(bytes)); err != nil {
-		t.Logf("no small disk: %v", err)
-		return ""
-	}
-	t.Cleanup(func() { require.NoError(t, unix.Unmount(dir, unix.MNT_DETACH)) })
-	return dir
 }
 
 func createTopic(t testing.TB, seeds []string, topic string, partitions, replicas int) {

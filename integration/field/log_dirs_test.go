@@ -16,7 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"golang.org/x/sys/unix"
 
 	"barnabas/integration/cluster"
 	"barnabas/integration/lane"
@@ -51,28 +50,9 @@ func dirFaults(mounted string) []dirFault {
 		}, func(*testing.T, string) {}, false},
 		{"full", func(t *testing.T, dir string) {
 			lane.Need(t, mounted != "", "a small disk, which root can mount")
-			f, err := os.Create(filler(dir))
-			require.NoError(t, err)
-			defer f.Close()
-			zeros := make([]byte, 1<<20)
-			for size := len(zeros); size > 0; {
-				if _, err := f.Write(zeros[:size]); err != nil {
-					size /= 2
-				}
-			}
+			lane.Fill(t, filler(dir))
 		}, func(t *testing.T, dir string) { require.NoError(t, os.Remove(filler(dir))) }, false},
 	}
-}
-
-// smallDisk mounts a disk of a few megabytes and returns where, or "" where that is not allowed.
-func smallDisk(t testing.TB, bytes int) string {
-	dir := t.TempDir()
-	if err := unix.Mount("none", dir, "tmpfs", 0, "size="+strconv.Itoa(bytes)); err != nil {
-		t.Logf("no small disk: %v", err)
-		return ""
-	}
-	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
-	return dir
 }
 
 // BR-073, H45: one of two log directories of a broker fails. Its replicas alone go offline, their leaders move, what is made
@@ -90,7 +70,7 @@ func TestALogDirectoryThatFailsCostsItsReplicasOnly(t *testing.T) {
 				t.Parallel()
 				mounted := ""
 				if fault.name == "full" {
-					mounted = smallDisk(t, 64<<20)
+					mounted = lane.SmallDisk(t, 64<<20)
 					lane.Need(t, mounted != "", "a small disk, which root can mount")
 				}
 				for _, f := range dirFaults(mounted) {
