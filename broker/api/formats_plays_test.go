@@ -261,7 +261,7 @@ func createFormatTopics(t *testing.T, stage formatStage, ask func(kmsg.Request) 
 			return ask(req).(*kmsg.FetchResponse).Topics[0].Partitions[0].ErrorCode == 0
 		}
 		for !ask() {
-			time.Sleep(100 * time.Millisecond)
+			time.Sleep(100 * time.Millisecond) // the pace of trying again
 		}
 	}
 }

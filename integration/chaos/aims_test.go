@@ -194,7 +194,7 @@ func (s *coordination) hitDecided(t testing.TB, a aim) (fault, bool) {
 			f.inject(t)
 			return f, true
 		}
-		time.Sleep(time.Millisecond)
+		time.Sleep(time.Millisecond) // the pace of looking
 	}
 	return fault{}, false
 }

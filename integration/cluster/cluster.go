@@ -344,7 +344,7 @@ func (c *Cluster) WaitWhole(t testing.TB, topic string, partitions, inSync int) 
 		deadline := time.Now().Add(startTimeout)
 		for !b.knowsWhole(client, topic, partitions, inSync) {
 			require.False(t, time.Now().After(deadline), "broker %d does not see %d partitions of %s with %d replicas in sync:\n%s", b.ID, partitions, topic, inSync, b.LogTail(2000))
-			time.Sleep(50 * time.Millisecond)
+			time.Sleep(50 * time.Millisecond) // the pace of looking
 		}
 		client.Close()
 	}

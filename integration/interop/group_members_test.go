@@ -122,7 +122,7 @@ func saramaLoop(t *testing.T, closeGroup func() error, consume func(context.Cont
 		for ctx.Err() == nil {
 			if err := consume(ctx); err != nil && ctx.Err() == nil {
 				t.Logf("consuming: %v", err)
-				time.Sleep(100 * time.Millisecond)
+				time.Sleep(100 * time.Millisecond) // the pace of trying again
 			}
 		}
 	}()
@@ -149,7 +149,7 @@ func kafkaGoMember(t *testing.T, s *groupStage) func() {
 			}
 			s.seen.saw(int32(m.Partition), m.Offset)
 			for err = r.CommitMessages(context.Background(), m); err != nil && ctx.Err() == nil; err = r.CommitMessages(ctx, m) {
-				time.Sleep(50 * time.Millisecond)
+				time.Sleep(50 * time.Millisecond) // the pace of trying again
 			}
 		}
 	}()

@@ -137,7 +137,7 @@ func (s *groupStage) eventually(wrong func() string) {
 			return
 		}
 		require.True(s.t, time.Now().Before(deadline), w)
-		time.Sleep(50 * time.Millisecond)
+		time.Sleep(50 * time.Millisecond) // the pace of looking
 	}
 }
 

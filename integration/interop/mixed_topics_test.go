@@ -78,7 +78,7 @@ func (m *mixed) eventually(t *testing.T, what string, done func() error) {
 			return
 		}
 		require.False(t, time.Now().After(deadline), "%s: %v", what, err)
-		time.Sleep(50 * time.Millisecond)
+		time.Sleep(50 * time.Millisecond) // the pace of looking
 	}
 }
 
