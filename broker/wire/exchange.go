@@ -18,6 +18,9 @@ type Conn struct {
 	SecurityProtocol string // PLAINTEXT
 	Remote, Local    net.Addr
 
+	// Principal is who the other side proved to be: the server sets it from a TLS certificate before Connected, the SASL exchange in Handle.
+	Principal Principal
+
 	// The handler keeps what it likes here. Only Handle, which runs for one request of a connection at a time,
 	// Connected and Disconnected may touch it without a lock.
 	ClientSoftwareName    string
