@@ -92,7 +92,8 @@ func (c *conn) write() {
 		for x := ready; x != nil; x = x.next {
 			x.answer.Sent()
 		}
-		if err == nil {
+		if err == nil && end != nil {
+			c.sayGoodbye()
 			err = end
 		}
 		if err != nil {

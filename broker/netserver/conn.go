@@ -1,6 +1,7 @@
 package netserver
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -33,7 +34,9 @@ const (
 type conn struct {
 	wire   wire.Conn
 	server *Server
-	socket net.Conn
+	raw    net.Conn // the TCP connection: what is closed
+	socket net.Conn // what is read and written: raw, or TLS over it
+	via    Listener
 	from   netip.Addr
 	in     frameReader
 	out    sender
@@ -69,9 +72,12 @@ type exchange struct {
 
 func newConn(s *Server, socket net.Conn, from netip.Addr, via Listener) *conn {
 	c := &conn{
-		server: s, socket: socket, from: from, dying: make(chan struct{}),
+		server: s, raw: socket, socket: socket, via: via, from: from, dying: make(chan struct{}),
 	}
-	c.out = newSender(socket, c.touch)
+	if via.TLS != nil {
+		c.socket = tls.Server(socket, via.TLS)
+	}
+	c.out = newSender(c.socket, c.touch)
 	c.wire.Listener, c.wire.SecurityProtocol = via.Name, via.Protocol
 	c.wire.Remote, c.wire.Local = socket.RemoteAddr(), socket.LocalAddr()
 	c.mu.change.L = &c.mu
@@ -82,9 +88,12 @@ func newConn(s *Server, socket net.Conn, from netip.Addr, via Listener) *conn {
 
 // run is the connection's goroutine.
 func (c *conn) run() {
-	c.protect(func() { c.server.handler.Connected(&c.wire) })
-	err := c.serve()
-	c.protect(func() { c.server.handler.Disconnected(&c.wire) })
+	err := c.secure()
+	if err == nil {
+		c.protect(func() { c.server.handler.Connected(&c.wire) })
+		err = c.serve()
+		c.protect(func() { c.server.handler.Disconnected(&c.wire) })
+	}
 	if errors.Is(err, errStopping) {
 		err = c.drain()
 	}
@@ -204,6 +213,9 @@ func (c *conn) drain() error {
 		}
 		done, broken := c.mu.head == nil && !c.mu.writing, c.mu.broken
 		c.mu.Unlock()
+		if done && broken == nil {
+			c.sayGoodbye()
+		}
 		if broken != nil || done {
 			return broken
 		}
@@ -226,7 +238,7 @@ func (c *conn) breakLocked(reason error) {
 	}
 	c.mu.broken = reason
 	close(c.dying)
-	_ = c.socket.Close() // a reset by the client is no news
+	_ = c.raw.Close() // a reset by the client is no news
 	c.mu.change.Broadcast()
 }
 

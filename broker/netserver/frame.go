@@ -53,9 +53,12 @@ func (r *frameReader) next() (*exchange, error) {
 		}
 	}
 	size := int32(binary.BigEndian.Uint32(r.buf[r.start:]))
-	if size < 0 || size > r.conn.server.cfg.MaxRequestBytes {
-		return nil, &protocolError{fmt.Errorf("frame of %d bytes, at most %d are allowed%s",
-			size, r.conn.server.cfg.MaxRequestBytes, otherProtocol(r.buf[r.start:r.end]))}
+	limit := r.conn.server.cfg.MaxRequestBytes
+	if own := r.conn.wire.FrameLimit; own > 0 {
+		limit = min(limit, own)
+	}
+	if size < 0 || size > limit {
+		return nil, &protocolError{fmt.Errorf("frame of %d bytes, at most %d are allowed%s", size, limit, otherProtocol(r.buf[r.start:r.end]))}
 	}
 	r.start += 4
 	x := &exchange{conn: r.conn}

@@ -21,22 +21,32 @@ const copyUpTo = 64 << 10
 // maxScratch bounds the memory in which one send gathers small pieces of files.
 const maxScratch = 64 << 10
 
-// copySender sends over any connection by way of memory.
+// copySender sends over any connection by way of memory, small pieces together: over TLS each write is a record and a system call.
 type copySender struct {
-	socket net.Conn
-	touch  func()
+	socket   net.Conn
+	touch    func()
+	gathered []byte // pooled; of one send
 }
 
 func (s *copySender) send(list *exchange) error {
+	s.gathered = wire.GetBuffer(maxScratch)
+	err := s.gather(list)
+	if err == nil {
+		err = s.push()
+	}
+	wire.PutBuffer(s.gathered)
+	s.gathered = nil
+	return err
+}
+
+func (s *copySender) gather(list *exchange) error {
 	for x := list; x != nil; x = x.next {
 		for i := range x.answer.Parts {
 			part := &x.answer.Parts[i]
-			if len(part.Bytes) > 0 {
-				if err := s.write(part.Bytes); err != nil {
-					return err
-				}
+			if err := s.add(part.Bytes); err != nil {
+				return err
 			}
-			if err := s.copyRange(part.Range); err != nil {
+			if err := s.addRange(part.Range); err != nil {
 				return err
 			}
 		}
@@ -44,28 +54,50 @@ func (s *copySender) send(list *exchange) error {
 	return nil
 }
 
-func (s *copySender) write(p []byte) error {
-	_, err := s.socket.Write(p)
-	s.touch()
-	return err
+func (s *copySender) add(p []byte) error {
+	if len(p) > cap(s.gathered)-len(s.gathered) {
+		if err := s.push(); err != nil {
+			return err
+		}
+		if len(p) >= cap(s.gathered) {
+			return s.write(p)
+		}
+	}
+	s.gathered = append(s.gathered, p...)
+	return nil
 }
 
-func (s *copySender) copyRange(r vfs.FileRange) error {
-	if r.Length <= 0 {
-		return nil
-	}
-	scratch := wire.GetBuffer(int(min(r.Length, maxScratch)))
-	defer wire.PutBuffer(scratch)
+func (s *copySender) addRange(r vfs.FileRange) error {
 	for r.Length > 0 {
-		piece := scratch[:min(r.Length, int64(cap(scratch)))]
+		free := s.gathered[len(s.gathered):cap(s.gathered)]
+		if len(free) == 0 {
+			if err := s.push(); err != nil {
+				return err
+			}
+			continue
+		}
+		piece := free[:min(r.Length, int64(len(free)))]
 		if err := r.ReadInto(piece); err != nil {
 			return fmt.Errorf("cannot read records to send: %w", err)
 		}
-		if err := s.write(piece); err != nil {
-			return err
-		}
+		s.gathered = s.gathered[:len(s.gathered)+len(piece)]
 		r.Offset += int64(len(piece))
 		r.Length -= int64(len(piece))
 	}
 	return nil
+}
+
+func (s *copySender) push() error {
+	if len(s.gathered) == 0 {
+		return nil
+	}
+	err := s.write(s.gathered)
+	s.gathered = s.gathered[:0]
+	return err
+}
+
+func (s *copySender) write(p []byte) error {
+	_, err := s.socket.Write(p)
+	s.touch()
+	return err
 }

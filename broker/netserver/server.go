@@ -2,6 +2,8 @@ package netserver
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -19,7 +21,11 @@ type Listener struct {
 	Name     string
 	Host     string // empty: every interface
 	Port     int    // 0: any free one, see Server.Addr
-	Protocol string // PLAINTEXT
+	Protocol string // PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL; the SASL is the handler's
+	// TLS encrypts the connections of a listener whose protocol has SSL in its name, and of no other.
+	TLS *tls.Config
+	// Identify says for whom the holder of a certificate acts that TLS has verified; nil: for nobody in particular.
+	Identify func(*x509.Certificate) (wire.Principal, error)
 }
 
 // Config holds a server's settings. Names in brackets are those of Kafka's broker settings.
@@ -91,8 +97,8 @@ func Listen(cfg Config) (*Server, error) {
 }
 
 func bind(cfg Config, l Listener) (net.Listener, error) {
-	if l.Protocol != "PLAINTEXT" {
-		return nil, fmt.Errorf("listener %s: security protocol %s is not served", l.Name, l.Protocol)
+	if encrypted := l.Protocol == "SSL" || l.Protocol == "SASL_SSL"; encrypted != (l.TLS != nil) {
+		return nil, fmt.Errorf("listener %s: security protocol %s and TLS settings do not go together", l.Name, l.Protocol)
 	}
 	config := net.ListenConfig{Control: socketOptions(cfg.ReceiveBuffer)}
 	socket, err := config.Listen(context.Background(), "tcp", net.JoinHostPort(l.Host, strconv.Itoa(l.Port)))

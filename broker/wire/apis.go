@@ -40,6 +40,7 @@ var APIs = table([]API{
 	{Key: 14, Name: "SyncGroup", Min: 0, Max: 5},
 	{Key: 15, Name: "DescribeGroups", Min: 0, Max: 5},
 	{Key: 16, Name: "ListGroups", Min: 0, Max: 5},
+	{Key: KeySaslHandshake, Name: "SASLHandshake", Min: 0, Max: 1},
 	{Key: 18, Name: "ApiVersions", Min: 0, Max: 4},
 	{Key: 19, Name: "CreateTopics", Min: 0, Max: 7},
 	{Key: 20, Name: "DeleteTopics", Min: 0, Max: 6},
@@ -55,6 +56,7 @@ var APIs = table([]API{
 	{Key: 33, Name: "AlterConfigs", Min: 0, Max: 2},
 	{Key: 34, Name: "AlterReplicaLogDirs", Min: 0, Max: 2},
 	{Key: 35, Name: "DescribeLogDirs", Min: 0, Max: 4},
+	{Key: KeySaslAuthenticate, Name: "SASLAuthenticate", Min: 0, Max: 2},
 	{Key: 37, Name: "CreatePartitions", Min: 0, Max: 3},
 	{Key: 42, Name: "DeleteGroups", Min: 0, Max: 2},
 	{Key: 43, Name: "ElectLeaders", Min: 0, Max: 2},
@@ -79,6 +81,12 @@ var APIs = table([]API{
 // KeyApiVersions is the key of the API that is asked before anything is known about the other side, so that its
 // headers have rules of their own.
 const KeyApiVersions = 18
+
+// The APIs by which a client proves who it is (KIP-43, KIP-152).
+const (
+	KeySaslHandshake    = 17
+	KeySaslAuthenticate = 36
+)
 
 const keyControlledShutdown = 7
 

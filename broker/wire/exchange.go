@@ -15,7 +15,7 @@ import (
 type Conn struct {
 	ID               uint64 // unique in this process
 	Listener         string // name of the listener that accepted it
-	SecurityProtocol string // PLAINTEXT
+	SecurityProtocol string // PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL
 	Remote, Local    net.Addr
 
 	// Principal is who the other side proved to be: the server sets it from a TLS certificate before Connected, the SASL exchange in Handle.
@@ -26,6 +26,9 @@ type Conn struct {
 	ClientSoftwareName    string
 	ClientSoftwareVersion string
 	Attachment            any
+
+	// FrameLimit is the size of the largest frame that is taken from now on; 0: the server's own limit. Same rule as Attachment.
+	FrameLimit int32
 
 	lastUse atomic.Int64
 }
@@ -47,8 +50,8 @@ type Handler interface {
 
 // Sink is the server's side of a request.
 type Sink interface {
-	// Answered takes the outcome of a request, exactly once: an answer, silence (no parts), or a reason to close
-	// the connection.
+	// Answered takes the outcome of a request, exactly once: an answer or silence (no parts), and a reason to close
+	// the connection after it or nil.
 	Answered(r *Request, answer Response, failure error)
 }
 
@@ -57,7 +60,7 @@ type FrameOwner interface {
 	Freed(r *Request)
 }
 
-// Request is one request to be answered. Exactly one of Reply, NoReply and Close is called, once, from any
+// Request is one request to be answered. Exactly one of Reply, ReplyLast, NoReply and Close is called, once, from any
 // goroutine; a second call does nothing but release what it carries. Frame is pooled: neither it nor anything that
 // aliases it may be touched after that call, nor after FreeFrame.
 type Request struct {
@@ -89,6 +92,9 @@ func (r *Request) NoReply() { r.finish(Response{}, nil) }
 
 // Close ends the request by closing its connection; reason is logged.
 func (r *Request) Close(reason error) { r.finish(Response{}, reason) }
+
+// ReplyLast answers the request as Reply does, and closes the connection when the answer has gone out; reason is logged.
+func (r *Request) ReplyLast(answer Response, reason error) { r.finish(answer, reason) }
 
 // FreeFrame gives the frame back before the answer, as a request does that has been decoded or appended and now
 // waits: until its frame is free it counts against the memory that all requests share, and followers whose fetches
