@@ -14,6 +14,7 @@ import (
 
 	"barnabas/integration/cluster"
 	"barnabas/integration/history"
+	"barnabas/integration/lane"
 )
 
 const (
@@ -158,7 +159,7 @@ func (s *coordination) finish(t testing.TB) {
 			t.Logf("group %s has not consumed %d records", c.group, c.missed(in))
 		}
 		assert.Eventually(t, func() bool {
-			described, err := s.admin.DescribeGroups(context.Background(), c.group)
+			described, err := s.admin.DescribeGroups(lane.Patience(t), c.group)
 			return err == nil && described[c.group].State == "Stable" && len(described[c.group].Members) == c.members
 		}, time.Minute, 200*time.Millisecond, "group %s is whole", c.group)
 	}
@@ -175,7 +176,7 @@ func (s *coordination) finish(t testing.TB) {
 
 // allCopied tells whether the copiers have stored that they are at the end of the loaded topic.
 func (s *coordination) allCopied(in map[int32][]history.Read) bool {
-	stored, err := s.admin.FetchOffsets(context.Background(), copying)
+	stored, err := s.admin.FetchOffsets(lane.Patience(s.t), copying)
 	if err != nil {
 		return false
 	}
@@ -189,8 +190,8 @@ func (s *coordination) allCopied(in map[int32][]history.Read) bool {
 
 // allStable tells whether no transaction is open in the copies and among the stored offsets.
 func (s *coordination) allStable() bool {
-	stable, err := s.admin.ListCommittedOffsets(context.Background(), copied, "__consumer_offsets")
-	ends, endErr := s.admin.ListEndOffsets(context.Background(), copied, "__consumer_offsets")
+	stable, err := s.admin.ListCommittedOffsets(lane.Patience(s.t), copied, "__consumer_offsets")
+	ends, endErr := s.admin.ListEndOffsets(lane.Patience(s.t), copied, "__consumer_offsets")
 	if err != nil || endErr != nil || stable.Error() != nil || ends.Error() != nil {
 		return false
 	}

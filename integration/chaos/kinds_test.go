@@ -163,6 +163,6 @@ func createTopic(t testing.TB, seeds []string, topic string, partitions, replica
 	client, err := kgo.NewClient(kgo.SeedBrokers(seeds...))
 	require.NoError(t, err)
 	defer client.Close()
-	_, err = kadm.NewClient(client).CreateTopic(context.Background(), int32(partitions), int16(replicas), nil, topic)
+	_, err = kadm.NewClient(client).CreateTopic(lane.Patience(t), int32(partitions), int16(replicas), nil, topic)
 	require.NoError(t, err)
 }

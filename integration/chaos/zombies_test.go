@@ -104,7 +104,7 @@ func TestACoordinatorThatIsDeposedUnawaresTellsNoOldOffset(t *testing.T) {
 			}
 			w.converge(t, []fault{f})
 			require.Eventually(t, func() bool {
-				all, err := kadm.NewClient(client).FetchOffsets(context.Background(), zombieGroup)
+				all, err := kadm.NewClient(client).FetchOffsets(lane.Patience(t), zombieGroup)
 				at, found := all.Lookup(loaded, 0)
 				return err == nil && found && at.At == 20
 			}, time.Minute, 50*time.Millisecond, "whoever is coordinator in the end knows the last offset")
@@ -150,8 +150,8 @@ func TestCoordinatorsAnswerWhileZooKeeperIsAway(t *testing.T) {
 	commitTo(t, client, 10)
 	transact := func() {
 		require.NoError(t, client.BeginTransaction())
-		require.NoError(t, client.ProduceSync(context.Background(), kgo.StringRecord("x")).FirstErr())
-		require.NoError(t, client.EndTransaction(context.Background(), kgo.TryCommit))
+		require.NoError(t, client.ProduceSync(lane.Patience(t), kgo.StringRecord("x")).FirstErr())
+		require.NoError(t, client.EndTransaction(lane.Patience(t), kgo.TryCommit))
 	}
 	transact()
 	w.also = map[string]int{"__consumer_offsets": 1, "__transaction_state": 1}

@@ -84,14 +84,14 @@ func (m *mixed) eventually(what string, ok func() error) {
 func (m *mixed) controller() int32 {
 	var id int32
 	m.eventually("a controller", func() (err error) {
-		id, err = m.zk.ControllerID(context.Background())
+		id, err = m.zk.ControllerID(lane.Patience(m.t))
 		return err
 	})
 	return id
 }
 
 func (m *mixed) state(topic string, p int32) (zkstate.PartitionState, error) {
-	r, err := m.zk.One(context.Background(), zkstate.Get(zkstate.PartitionStatePath(topic, p)))
+	r, err := m.zk.One(lane.Patience(m.t), zkstate.Get(zkstate.PartitionStatePath(topic, p)))
 	if err != nil {
 		return zkstate.PartitionState{}, err
 	}
@@ -123,7 +123,7 @@ func (m *mixed) write(topic string, p int32, n int) {
 }
 
 func (m *mixed) end(topic string, p int32) int64 {
-	offsets, err := m.admin.ListEndOffsets(context.Background(), topic)
+	offsets, err := m.admin.ListEndOffsets(lane.Patience(m.t), topic)
 	require.NoError(m.t, err)
 	o, ok := offsets.Lookup(topic, p)
 	require.True(m.t, ok)
@@ -148,7 +148,7 @@ func (m *mixed) create(topic string, replicas [][]int32) error {
 		ct.ReplicaAssignment = append(ct.ReplicaAssignment, kmsg.CreateTopicsRequestTopicReplicaAssignment{Partition: int32(p), Replicas: ids})
 	}
 	req.Topics = append(req.Topics, ct)
-	resp, err := req.RequestWith(context.Background(), m.log)
+	resp, err := req.RequestWith(lane.Patience(m.t), m.log)
 	if err != nil {
 		return err
 	}
@@ -157,7 +157,7 @@ func (m *mixed) create(topic string, replicas [][]int32) error {
 
 // scenario is one life of a topic, under whichever controller there is.
 func (m *mixed) scenario(topic string) {
-	t, ctx := m.t, context.Background()
+	t, ctx := m.t, lane.Patience(m.t)
 	err := m.create(topic, [][]int32{{1, 2, 3}, {2, 3, 1}, {3, 1, 2}})
 	require.NoError(t, err)
 	for p := range int32(3) {

@@ -122,7 +122,7 @@ func newDirWorld(t *testing.T, program cluster.Program, mounted string) *dirWorl
 func (w *dirWorld) play(fault dirFault) {
 	t, b := w.t, w.c.Brokers[0]
 	w.fault = fault
-	_, err := w.admin.CreateTopic(context.Background(), spreadOver, 2, nil, "spread")
+	_, err := w.admin.CreateTopic(lane.Patience(t), spreadOver, 2, nil, "spread")
 	require.NoError(t, err)
 	w.c.WaitWhole(t, "spread", spreadOver, 2)
 	eventually(t, func() bool {
@@ -144,7 +144,7 @@ func (w *dirWorld) play(fault dirFault) {
 		return w.isrs("spread", lost) == fmt.Sprint(len(lost), " without 1, ", spreadOver-len(lost), " with")
 	}, "its replicas are out, the others in")
 	within(t, 30*time.Second, func() bool { return len(w.z.children("/log_dir_event_notification")) == 0 }, "the controller was told")
-	_, err = w.admin.CreateTopic(context.Background(), 4, 2, nil, "later")
+	_, err = w.admin.CreateTopic(lane.Patience(t), 4, 2, nil, "later")
 	require.NoError(t, err)
 	within(t, 30*time.Second, func() bool { return w.isrs("later", nil) == "0 without 1, 4 with" }, "what is new goes into the good directory")
 	eventually(t, func() bool { return len(w.partitionsIn(w.good, "later")) == 4 }, "all of it") // a new replica counts as in sync before it is made
@@ -176,7 +176,7 @@ func (w *dirWorld) play(fault dirFault) {
 func (w *dirWorld) write(ctx context.Context, p int32) {
 	for n := int64(0); ctx.Err() == nil; n++ {
 		r := &kgo.Record{Topic: "spread", Partition: p, Value: fmt.Appendf(nil, "%d %s", n, strings.Repeat("x", 2000))}
-		if err := w.client.ProduceSync(context.Background(), r).FirstErr(); !assert.NoError(w.t, err, "partition %d", p) {
+		if err := w.client.ProduceSync(lane.Patience(w.t), r).FirstErr(); !assert.NoError(w.t, err, "partition %d", p) {
 			return
 		}
 		w.acked[p].Add(1)
@@ -249,7 +249,7 @@ func (w *dirWorld) partitionsIn(dir, topic string) map[int32]bool {
 
 // failed tells that the first broker describes a directory as offline.
 func (w *dirWorld) failed(dir string) bool {
-	described, err := w.admin.DescribeBrokerLogDirs(context.Background(), 1, nil)
+	described, err := w.admin.DescribeBrokerLogDirs(lane.Patience(w.t), 1, nil)
 	if err != nil {
 		return false
 	}
@@ -259,7 +259,7 @@ func (w *dirWorld) failed(dir string) bool {
 
 // isrs counts the partitions whose ISR is without broker 1, all of them among those named, and those it is in.
 func (w *dirWorld) isrs(topic string, named map[int32]bool) string {
-	topics, err := w.admin.ListTopics(context.Background(), topic)
+	topics, err := w.admin.ListTopics(lane.Patience(w.t), topic)
 	if err != nil {
 		return err.Error()
 	}

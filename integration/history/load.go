@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"barnabas/integration/lane"
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -165,7 +166,7 @@ func ReadAll(t testing.TB, seeds []string, topic string) map[int32][]Read {
 		kgo.UnknownTopicRetries(-1))
 	require.NoError(t, err)
 	defer client.Close()
-	ends, err := kadm.NewClient(client).ListEndOffsets(context.Background(), topic)
+	ends, err := kadm.NewClient(client).ListEndOffsets(lane.Patience(t), topic)
 	require.NoError(t, err)
 	require.NoError(t, ends.Error())
 	left := int64(0)
@@ -194,7 +195,7 @@ func ReadCommitted(t testing.TB, seeds []string, topic string, each func(*kgo.Re
 		kgo.UnknownTopicRetries(-1), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords())
 	require.NoError(t, err)
 	defer client.Close()
-	ends, err := kadm.NewClient(client).ListCommittedOffsets(context.Background(), topic)
+	ends, err := kadm.NewClient(client).ListCommittedOffsets(lane.Patience(t), topic)
 	require.NoError(t, err)
 	require.NoError(t, ends.Error())
 	left := map[int32]int64{}

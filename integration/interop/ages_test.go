@@ -2,7 +2,6 @@ package interop
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"os"
@@ -256,10 +255,10 @@ func testOffsetsInZooKeeper(t *testing.T, c *cluster.Cluster, zookeeper, topic, 
 	p.Offset = half
 	to.Topic, to.Partitions = topic, append(to.Partitions, p)
 	commit.Topics = append(commit.Topics, to)
-	answer, err := client.SeedBrokers()[0].Request(context.Background(), commit)
+	answer, err := client.SeedBrokers()[0].Request(lane.Patience(t), commit)
 	require.NoError(t, err)
 	require.Zero(t, answer.(*kmsg.OffsetCommitResponse).Topics[0].Partitions[0].ErrorCode)
-	r, err := zk.One(context.Background(), zkstate.Get(zkstate.ConsumerOffsetPath("half", topic, 0)))
+	r, err := zk.One(lane.Patience(t), zkstate.Get(zkstate.ConsumerOffsetPath("half", topic, 0)))
 	require.NoError(t, err)
 	require.Equal(t, fmt.Sprint(half), string(r.Data))
 
@@ -275,7 +274,7 @@ func oldOffset(t *testing.T, client *kgo.Client, group, topic string) int64 {
 	to := kmsg.NewOffsetFetchRequestTopic()
 	to.Topic, to.Partitions = topic, []int32{0}
 	fetch.Topics = append(fetch.Topics, to)
-	answer, err := client.SeedBrokers()[0].Request(context.Background(), fetch)
+	answer, err := client.SeedBrokers()[0].Request(lane.Patience(t), fetch)
 	require.NoError(t, err)
 	p := answer.(*kmsg.OffsetFetchResponse).Topics[0].Partitions[0]
 	require.Zero(t, p.ErrorCode)

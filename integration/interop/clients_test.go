@@ -92,7 +92,7 @@ func franzProduce(t *testing.T, bootstrap, topic, codec string, n int) {
 	defer cl.Close()
 	failed := make(chan error, 1)
 	for i := range n {
-		cl.Produce(context.Background(), &kgo.Record{Key: keyOf(i), Value: valueOf(i), Partition: 0}, func(_ *kgo.Record, err error) {
+		cl.Produce(lane.Patience(t), &kgo.Record{Key: keyOf(i), Value: valueOf(i), Partition: 0}, func(_ *kgo.Record, err error) {
 			if err != nil {
 				select {
 				case failed <- err:
@@ -101,7 +101,7 @@ func franzProduce(t *testing.T, bootstrap, topic, codec string, n int) {
 			}
 		})
 	}
-	require.NoError(t, cl.Flush(context.Background()))
+	require.NoError(t, cl.Flush(lane.Patience(t)))
 	select {
 	case err := <-failed:
 		t.Fatal(err)

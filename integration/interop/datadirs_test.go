@@ -105,7 +105,7 @@ func plantTree(t *testing.T, zookeeper, file string) {
 		if fields[3] != "null" {
 			data = []byte(fields[3])
 		}
-		_, err := zk.One(context.Background(), zkstate.Create(fields[0], data))
+		_, err := zk.One(lane.Patience(t), zkstate.Create(fields[0], data))
 		if !errors.Is(err, zkstate.ErrNodeExists) {
 			require.NoError(t, err, fields[0])
 		}

@@ -67,11 +67,11 @@ func newDirScene(t *testing.T, version string, program cluster.Program) *dirScen
 	require.NoError(t, err)
 	t.Cleanup(client.Close)
 	s.admin = kadm.NewClient(client)
-	_, err = s.admin.CreateTopic(context.Background(), 3, 1, nil, "moved")
+	_, err = s.admin.CreateTopic(lane.Patience(t), 3, 1, nil, "moved")
 	require.NoError(t, err)
 	for p, records := range []int{300, 3, 0} {
 		for range records {
-			require.NoError(t, client.ProduceSync(context.Background(), &kgo.Record{Topic: "moved", Partition: int32(p), Value: make([]byte, 10_000)}).FirstErr())
+			require.NoError(t, client.ProduceSync(lane.Patience(t), &kgo.Record{Topic: "moved", Partition: int32(p), Value: make([]byte, 10_000)}).FirstErr())
 		}
 	}
 	return s
@@ -166,7 +166,7 @@ func (s *dirScene) plainly(text string) string {
 func (s *dirScene) settled() {
 	s.t.Helper()
 	require.Eventually(s.t, func() bool {
-		all, err := s.admin.DescribeAllLogDirs(context.Background(), kadm.TopicsSet{"moved": {0: {}, 1: {}, 2: {}}})
+		all, err := s.admin.DescribeAllLogDirs(lane.Patience(s.t), kadm.TopicsSet{"moved": {0: {}, 1: {}, 2: {}}})
 		if err != nil {
 			return false
 		}

@@ -1,7 +1,6 @@
 package interop
 
 import (
-	"context"
 	"path/filepath"
 	"strconv"
 	"testing"
@@ -55,13 +54,13 @@ func startMix(t *testing.T, ibp string, programs []cluster.Program, versions []s
 	c := cluster.StartMixed(t, zk.Addr(), programs, map[string]string{"inter.broker.protocol.version": ibp, "min.insync.replicas": "2", "replica.lag.time.max.ms": "3000",
 		"zookeeper.session.timeout.ms": "5000", "controlled.shutdown.retry.backoff.ms": "500", "auto.leader.rebalance.enable": "false", "file.delete.delay.ms": "500"})
 	client, err := kgo.NewClient(kgo.SeedBrokers(c.Seeds()...), kgo.MetadataMinAge(20*time.Millisecond), kgo.UnknownTopicRetries(-1), kgo.RecordPartitioner(kgo.ManualPartitioner()),
-		kgo.RecordDeliveryTimeout(time.Minute))
+		kgo.RecordDeliveryTimeout(time.Minute), kgo.AllowIdempotentProduceCancellation())
 	require.NoError(t, err)
 	t.Cleanup(client.Close)
 	state := connect(t, zk.Addr())
 	t.Cleanup(state.Close)
 	m := &mixed{Cluster: c, client: client, admin: kadm.NewClient(client), zk: state}
-	controller, err := state.ControllerID(context.Background())
+	controller, err := state.ControllerID(lane.Patience(t))
 	require.NoError(t, err)
 	require.EqualValues(t, 1, controller)
 	return m
@@ -69,7 +68,7 @@ func startMix(t *testing.T, ibp string, programs []cluster.Program, versions []s
 
 func (m *mixed) create(t *testing.T, topic string, partitions int) {
 	t.Helper()
-	_, err := m.admin.CreateTopic(context.Background(), int32(partitions), 3, nil, topic)
+	_, err := m.admin.CreateTopic(lane.Patience(t), int32(partitions), 3, nil, topic)
 	require.NoError(t, err)
 	m.WaitWhole(t, topic, partitions, 3)
 }

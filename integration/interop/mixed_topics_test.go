@@ -15,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"barnabas/integration/lane"
 	"barnabas/zkstate"
 )
 
@@ -55,7 +56,7 @@ func (m *mixed) end(t *testing.T, topic string, p int32) int64 {
 	t.Helper()
 	var end int64
 	m.eventually(t, "end offset", func() error {
-		offsets, err := m.admin.ListEndOffsets(context.Background(), topic)
+		offsets, err := m.admin.ListEndOffsets(lane.Patience(t), topic)
 		if err != nil {
 			return err
 		}
@@ -86,7 +87,7 @@ func (m *mixed) eventually(t *testing.T, what string, done func() error) {
 func (m *mixed) waitReplicas(t *testing.T, topic string, p int32, want ...int32) {
 	t.Helper()
 	m.eventually(t, fmt.Sprintf("replicas %v of %s-%d", want, topic, p), func() error {
-		results, err := m.zk.Do(context.Background(), []zkstate.Op{zkstate.Get(zkstate.TopicPath(topic)), zkstate.Get(zkstate.PartitionStatePath(topic, p))})
+		results, err := m.zk.Do(lane.Patience(t), []zkstate.Op{zkstate.Get(zkstate.TopicPath(topic)), zkstate.Get(zkstate.PartitionStatePath(topic, p))})
 		if err != nil {
 			return err
 		}
@@ -115,7 +116,7 @@ func (m *mixed) waitReplicas(t *testing.T, topic string, p int32, want ...int32)
 func (m *mixed) waitISR(t *testing.T, topic string, want ...int32) {
 	t.Helper()
 	m.eventually(t, fmt.Sprintf("ISR %v of %s-0", want, topic), func() error {
-		r, err := m.zk.One(context.Background(), zkstate.Get(zkstate.PartitionStatePath(topic, 0)))
+		r, err := m.zk.One(lane.Patience(t), zkstate.Get(zkstate.PartitionStatePath(topic, 0)))
 		if err != nil {
 			return err
 		}
@@ -131,7 +132,7 @@ func (m *mixed) movesByRequest(t *testing.T) {
 	for _, target := range [][]int32{{1, 2}, {2, 3}, {3, 1}, {1, 2, 3}} {
 		var req kadm.AlterPartitionAssignmentsReq
 		req.Assign("first", 0, target)
-		answers, err := m.admin.AlterPartitionAssignments(context.Background(), req)
+		answers, err := m.admin.AlterPartitionAssignments(lane.Patience(t), req)
 		require.NoError(t, err)
 		require.NoError(t, answers.Error())
 		m.waitReplicas(t, "first", 0, target...)
@@ -143,7 +144,7 @@ func (m *mixed) movesByRequest(t *testing.T) {
 func (m *mixed) movesByZnode(t *testing.T) {
 	for _, target := range [][]int32{{2, 1}, {3, 2}, {3, 1, 2}} {
 		data := zkstate.EncodeReassignments([]zkstate.Reassignment{{TopicPartition: zkstate.TopicPartition{Topic: "first", Partition: 1}, Replicas: target}})
-		_, err := m.zk.One(context.Background(), zkstate.Create(zkstate.ReassignPartitionsPath, data))
+		_, err := m.zk.One(lane.Patience(t), zkstate.Create(zkstate.ReassignPartitionsPath, data))
 		require.NoError(t, err)
 		m.waitReplicas(t, "first", 1, target...)
 		m.waitGone(t, zkstate.ReassignPartitionsPath)
@@ -156,20 +157,21 @@ func (m *mixed) movesByZnode(t *testing.T) {
 // few seconds shows no more than that it was held back and came to its end.
 func (m *mixed) movesThrottled(t *testing.T) {
 	const rate, volume = 2 << 20, 6 << 20
-	ctx := context.Background()
+	ctx := lane.Patience(t)
 	setBrokers := func(op kadm.IncrementalOp, value *string) {
 		_, err := m.admin.AlterBrokerConfigs(ctx, []kadm.AlterConfig{{Op: op, Name: "leader.replication.throttled.rate", Value: value}, {Op: op, Name: "follower.replication.throttled.rate", Value: value}}, 1, 2, 3)
 		require.NoError(t, err)
 	}
-	require.NoError(t, m.createOn("heavy", []int32{1}, map[string]*string{"min.insync.replicas": text("1"),
+	require.NoError(t, m.createOn(t, "heavy", []int32{1}, map[string]*string{"min.insync.replicas": text("1"),
 		"leader.replication.throttled.replicas": text("*"), "follower.replication.throttled.replicas": text("*")}))
 	m.WaitWhole(t, "heavy", 1, 1)
+	var records []*kgo.Record
 	for range volume / (64 << 10) {
 		random := make([]byte, 64<<10)
 		_, _ = rand.Read(random)
-		m.client.Produce(ctx, &kgo.Record{Topic: "heavy", Value: random}, func(_ *kgo.Record, err error) { require.NoError(t, err) })
+		records = append(records, &kgo.Record{Topic: "heavy", Value: random})
 	}
-	require.NoError(t, m.client.Flush(ctx))
+	require.NoError(t, m.client.ProduceSync(ctx, records...).FirstErr())
 	setBrokers(kadm.SetConfig, text(fmt.Sprint(rate)))
 	for _, target := range []int32{2, 1} {
 		var req kadm.AlterPartitionAssignmentsReq
@@ -188,7 +190,7 @@ func (m *mixed) movesThrottled(t *testing.T) {
 func (m *mixed) waitGone(t *testing.T, path string) {
 	t.Helper()
 	m.eventually(t, path+" goes", func() error {
-		_, err := m.zk.One(context.Background(), zkstate.Exists(path))
+		_, err := m.zk.One(lane.Patience(t), zkstate.Exists(path))
 		if errors.Is(err, zkstate.ErrNoNode) {
 			return nil
 		}
@@ -199,7 +201,7 @@ func (m *mixed) waitGone(t *testing.T, path string) {
 func (m *mixed) waitLeader(t *testing.T, topic string, p, want int32) {
 	t.Helper()
 	m.eventually(t, fmt.Sprintf("%d leads %s-%d", want, topic, p), func() error {
-		r, err := m.zk.One(context.Background(), zkstate.Get(zkstate.PartitionStatePath(topic, p)))
+		r, err := m.zk.One(lane.Patience(t), zkstate.Get(zkstate.PartitionStatePath(topic, p)))
 		if err != nil {
 			return err
 		}
@@ -213,7 +215,7 @@ func (m *mixed) waitLeader(t *testing.T, topic string, p, want int32) {
 
 // electsPreferred makes each broker in turn the preferred leader of a partition, which does not make it the leader, and then asks for it, once through each door.
 func (m *mixed) electsPreferred(t *testing.T) {
-	ctx := context.Background()
+	ctx := lane.Patience(t)
 	for i, leader := range []int32{1, 2, 3} {
 		var req kadm.AlterPartitionAssignmentsReq
 		replicas := []int32{leader, leader%3 + 1, (leader+1)%3 + 1}
@@ -241,7 +243,7 @@ func (m *mixed) electsPreferred(t *testing.T) {
 
 // obeysConfiguration limits the size of a topic's batches and lifts the limit again: leaders of both kinds refuse and take, and every broker describes it alike.
 func (m *mixed) obeysConfiguration(t *testing.T) {
-	ctx := context.Background()
+	ctx := lane.Patience(t)
 	for p, leader := range []int32{1, 2, 3} {
 		m.moveLeader(t, "first", int32(p), leader)
 	}
@@ -285,20 +287,20 @@ func (m *mixed) moveLeader(t *testing.T, topic string, p, leader int32) {
 	var req kadm.AlterPartitionAssignmentsReq
 	replicas := []int32{leader, leader%3 + 1, (leader+1)%3 + 1}
 	req.Assign(topic, p, replicas)
-	answers, err := m.admin.AlterPartitionAssignments(context.Background(), req)
+	answers, err := m.admin.AlterPartitionAssignments(lane.Patience(t), req)
 	require.NoError(t, err)
 	require.NoError(t, answers.Error())
 	m.waitReplicas(t, topic, p, replicas...)
 	var which kadm.TopicsSet
 	which.Add(topic, p)
-	_, err = m.admin.ElectLeaders(context.Background(), kadm.ElectPreferredReplica, which)
+	_, err = m.admin.ElectLeaders(lane.Patience(t), kadm.ElectPreferredReplica, which)
 	require.NoError(t, err)
 	m.waitLeader(t, topic, p, leader)
 }
 
 // livesTwice deletes a topic and creates it again under its name: nothing of the first life is left, and the second works on every broker.
 func (m *mixed) livesTwice(t *testing.T) {
-	ctx := context.Background()
+	ctx := lane.Patience(t)
 	for life := range 3 {
 		partitions := 2 + life
 		m.create(t, "lives", partitions)

@@ -1,7 +1,6 @@
 package interop
 
 import (
-	"context"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -9,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 
 	"barnabas/integration/history"
+	"barnabas/integration/lane"
 	"barnabas/zkstate"
 )
 
@@ -22,8 +22,8 @@ func TestUncleanElectionInMixedClusters(t *testing.T) {
 		t.Run(mix.name, func(t *testing.T) {
 			t.Parallel()
 			m := startMix(t, mix.ibp, mix.programs, mix.versions)
-			ctx := context.Background()
-			require.NoError(t, m.createOn("unclean", []int32{2, 3}, map[string]*string{"min.insync.replicas": text("1")}))
+			ctx := lane.Patience(t)
+			require.NoError(t, m.createOn(t, "unclean", []int32{2, 3}, map[string]*string{"min.insync.replicas": text("1")}))
 			m.WaitWhole(t, "unclean", 1, 2)
 			m.write(t, "unclean", 0, 10)
 			last, behind := m.Brokers[1], m.Brokers[2]
@@ -62,13 +62,13 @@ func TestUncleanElectionInMixedClusters(t *testing.T) {
 func text(s string) *string { return &s }
 
 // createOn makes a topic with one partition on given brokers.
-func (m *mixed) createOn(topic string, replicas []int32, configs map[string]*string) error {
+func (m *mixed) createOn(t *testing.T, topic string, replicas []int32, configs map[string]*string) error {
 	node := zkstate.TopicAssignment{Version: 1, Partitions: map[int32]zkstate.ReplicaAssignment{0: {Replicas: replicas}}}
 	own := zkstate.EntityConfig{}
 	for name, value := range configs {
 		own[name] = *value
 	}
-	ctx := context.Background()
+	ctx := lane.Patience(t)
 	if _, err := m.zk.One(ctx, zkstate.Create(zkstate.EntityPath(zkstate.TopicEntity, topic), own.Encode())); err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package interop
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -72,7 +71,7 @@ func waitUnregistered(t *testing.T, zookeeper string, id int) {
 	zk := connect(t, zookeeper)
 	defer zk.Close()
 	require.Eventually(t, func() bool {
-		_, err := zk.One(context.Background(), zkstate.Exists(zkstate.BrokerIDPath(int32(id))))
+		_, err := zk.One(lane.Patience(t), zkstate.Exists(zkstate.BrokerIDPath(int32(id))))
 		return errors.Is(err, zkstate.ErrNoNode)
 	}, 30*time.Second, 50*time.Millisecond)
 }
@@ -91,7 +90,7 @@ func TestADirectoryOfKafka010IsTakenOver(t *testing.T) {
 	lane.KafkaJars(t, "0.10.2.2")
 	zk := zktest.Real(t)
 	nodes := connect(t, zk.Addr()) // a Java of today lacks what Kafka 0.10 makes cluster ids with
-	_, err := nodes.ClusterID(context.Background(), "aaaaaaaaaaaaaaaaaaaaaa")
+	_, err := nodes.ClusterID(lane.Patience(t), "aaaaaaaaaaaaaaaaaaaaaa")
 	require.NoError(t, err)
 	nodes.Close()
 	c := cluster.StartProgram(t, cluster.Kafka("0.10.2.2"), zk.Addr(), 1, map[string]string{"zookeeper.session.timeout.ms": "6000", "auto.create.topics.enable": "true"}, func(int) map[string]string { return nil })

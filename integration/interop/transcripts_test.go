@@ -2,7 +2,6 @@ package interop
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"barnabas/integration/cluster"
+	"barnabas/integration/lane"
 	"barnabas/zkstate"
 	"barnabas/zkstate/zktest"
 )
@@ -178,7 +178,7 @@ func (s *scene) after(step string) {
 func (s *scene) partitions(topic string) int {
 	zk := connect(s.t, s.zk)
 	defer zk.Close()
-	r, err := zk.One(context.Background(), zkstate.Get(zkstate.TopicPath(topic)))
+	r, err := zk.One(lane.Patience(s.t), zkstate.Get(zkstate.TopicPath(topic)))
 	if errors.Is(err, zkstate.ErrNoNode) {
 		return 0
 	}
@@ -305,7 +305,7 @@ func tree(t *testing.T, addr string) string {
 	var lines []string
 	var walk func(string)
 	walk = func(node string) {
-		r, err := zk.One(context.Background(), zkstate.Get(node))
+		r, err := zk.One(lane.Patience(t), zkstate.Get(node))
 		if errors.Is(err, zkstate.ErrNoNode) {
 			return
 		}
@@ -320,7 +320,7 @@ func tree(t *testing.T, addr string) string {
 			}
 			lines = append(lines, fmt.Sprintf("%s\t%s\tv%d\t%s", node, kind, r.Stat.Version, data))
 		}
-		listed, err := zk.One(context.Background(), zkstate.Children(node))
+		listed, err := zk.One(lane.Patience(t), zkstate.Children(node))
 		if errors.Is(err, zkstate.ErrNoNode) {
 			return
 		}

@@ -2,7 +2,6 @@
 package replication
 
 import (
-	"context"
 	"crypto/rand"
 	"fmt"
 	"sync"
@@ -15,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"barnabas/integration/cluster"
+	"barnabas/integration/lane"
 	"barnabas/zkstate/zktest"
 )
 
@@ -35,7 +35,7 @@ func TestThrottledMovesKeepTheirRate(t *testing.T) {
 	require.NoError(t, err)
 	defer client.Close()
 	admin := kadm.NewClient(client)
-	ctx := context.Background()
+	ctx := lane.Patience(t)
 
 	_, err = admin.CreateTopic(ctx, 1, 2, nil, "calm")
 	require.NoError(t, err)
