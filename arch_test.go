@@ -17,11 +17,13 @@ import (
 var mayImport = map[string][]string{
 	"config":           {},
 	"zkstate":          {},
-	"zkstate/embedded": {"zkstate/embedded/..."},
+	"ssl":              {},
+	"zkstate/embedded": {"zkstate/embedded/...", "ssl"},
 	"zkstate/zktest":   {"zkstate/embedded", "zkstate/embedded/...", "integration/lane"},
-	"admin":            {"zkstate", "config"},
+	"admin":            {"zkstate", "config", "broker/acl"},
 	"admin/plan":       {},
 
+	"broker/acl":         {},
 	"broker/vfs":         {},
 	"broker/record":      {},
 	"broker/purgatory":   {},
@@ -35,12 +37,12 @@ var mayImport = map[string][]string{
 	"broker/group":       {"broker/coordinator", "broker/record"},
 	"broker/txn":         {"broker/coordinator", "broker/record"},
 	"broker/fetcher":     {"broker/wire", "broker/record", "broker/peer", "broker/partition", "broker/commitlog", "broker/vfs"},
-	"broker/api":         {"broker/wire", "broker/group", "broker/txn", "broker/record", "broker/metadata", "broker/partition", "broker/commitlog", "broker/vfs", "admin"},
+	"broker/api":         {"broker/wire", "broker/acl", "broker/group", "broker/txn", "broker/record", "broker/metadata", "broker/partition", "broker/commitlog", "broker/vfs", "admin"},
 	"broker":             {"broker/...", "zkstate", "config", "admin"},
 
 	"controller": {"zkstate", "config", "admin", "broker/wire", "broker/peer"},
 
-	"tools":             {"broker/wire", "broker/record", "zkstate", "config", "admin", "admin/plan", "tools/..."},
+	"tools":             {"broker/wire", "broker/acl", "broker/record", "zkstate", "config", "admin", "admin/plan", "tools/..."},
 	"tools/spelling":    {},
 	"tools/options":     {"tools/spelling"},
 	"tools/subcommands": {"tools/spelling"},

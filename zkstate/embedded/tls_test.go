@@ -3,17 +3,16 @@ package embedded
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"barnabas/zkstate/embedded/jks"
+	"barnabas/ssl"
 	"barnabas/zkstate/embedded/proto"
 )
 
-const tlsLines = "dataDir=/x\nclientPort=0\nsecureClientPort=0\nssl.keyStore.location=jks/testdata/key.jks\nssl.keyStore.password=sesame\n" +
-	"ssl.trustStore.location=jks/testdata/trust.jks\nssl.trustStore.password=sesame\n"
+const tlsLines = "dataDir=/x\nclientPort=0\nsecureClientPort=0\nssl.keyStore.location=../../ssl/testdata/key.jks\nssl.keyStore.password=sesame\n" +
+	"ssl.trustStore.location=../../ssl/testdata/trust.jks\nssl.trustStore.password=sesame\n"
 
 // hello opens a session over an encrypted connection and gives the answer's size.
 func hello(addr string, cfg *tls.Config) (int, error) {
@@ -36,9 +35,7 @@ func TestTheSecurePortAsksForACertificateItTrusts(t *testing.T) {
 	require.NoError(t, err)
 	defer srv.Close()
 
-	file, err := os.ReadFile("jks/testdata/key.jks")
-	require.NoError(t, err)
-	store, err := jks.Parse(file, "sesame")
+	store, err := ssl.Load("JKS", "../../ssl/testdata/key.jks", "sesame", "")
 	require.NoError(t, err)
 	cert := store.Keys[0].Chain[0]
 	pool := x509.NewCertPool()
@@ -54,11 +51,11 @@ func TestTheSecurePortAsksForACertificateItTrusts(t *testing.T) {
 }
 
 func TestKeystoresMayBePEM(t *testing.T) {
-	_, err := tlsKeys{"ssl.keyStore.location": "jks/testdata/cert.pem"}.config()
+	_, err := tlsKeys{"ssl.keyStore.location": "../../ssl/testdata/cert.pem"}.config()
 	require.ErrorContains(t, err, "no private key")
-	_, err = tlsKeys{"ssl.keyStore.location": "jks/testdata/key.jks", "ssl.keyStore.password": "simsim"}.config()
+	_, err = tlsKeys{"ssl.keyStore.location": "../../ssl/testdata/key.jks", "ssl.keyStore.password": "simsim"}.config()
 	require.ErrorContains(t, err, "password")
-	cfg, err := tlsKeys{"ssl.keyStore.location": "jks/testdata/key.jks", "ssl.keyStore.password": "sesame", "ssl.trustStore.location": "jks/testdata/cert.pem"}.config()
+	cfg, err := tlsKeys{"ssl.keyStore.location": "../../ssl/testdata/key.jks", "ssl.keyStore.password": "sesame", "ssl.trustStore.location": "../../ssl/testdata/cert.pem"}.config()
 	require.NoError(t, err)
 	require.Equal(t, tls.RequireAndVerifyClientCert, cfg.ClientAuth)
 }

@@ -1,4 +1,4 @@
-package jks
+package ssl
 
 import (
 	"crypto/ecdsa"
@@ -16,39 +16,39 @@ func read(t testing.TB, name string) []byte {
 }
 
 func TestWhatKeytoolWroteIsRead(t *testing.T) {
-	keys, err := Parse(read(t, "key.jks"), "sesame")
+	keys, err := parseJKS(read(t, "key.jks"), "sesame", "sesame")
 	require.NoError(t, err)
 	require.Len(t, keys.Keys, 1)
 	private, ok := keys.Keys[0].Private.(*ecdsa.PrivateKey)
 	require.True(t, ok)
 	require.Len(t, keys.Keys[0].Chain, 1)
 	require.True(t, private.PublicKey.Equal(keys.Keys[0].Chain[0].PublicKey))
-	trust, err := Parse(read(t, "trust.jks"), "sesame")
+	trust, err := parseJKS(read(t, "trust.jks"), "sesame", "")
 	require.NoError(t, err)
 	require.True(t, trust.Trusted[0].Equal(keys.Keys[0].Chain[0]))
 }
 
 func TestAWrongPasswordAndDamageAreTold(t *testing.T) {
 	file := read(t, "key.jks")
-	_, err := Parse(file, "simsim")
+	_, err := parseJKS(file, "simsim", "sesame")
 	require.ErrorIs(t, err, ErrPassword)
 	file[40] ^= 1
-	_, err = Parse(file, "sesame")
+	_, err = parseJKS(file, "sesame", "sesame")
 	require.ErrorIs(t, err, ErrPassword)
-	_, err = Parse([]byte("PK"), "sesame")
+	_, err = parseJKS([]byte("PK"), "sesame", "sesame")
 	require.ErrorIs(t, err, ErrMalformed)
-	_, err = Parse(make([]byte, 100), "sesame")
+	_, err = parseJKS(make([]byte, 100), "sesame", "sesame")
 	require.ErrorIs(t, err, ErrMalformed)
 }
 
-// FuzzParse looks behind the checksum, which would keep the fuzzer out.
-func FuzzParse(f *testing.F) {
+// FuzzJKS looks behind the checksum, which would keep the fuzzer out.
+func FuzzJKS(f *testing.F) {
 	for _, name := range []string{"key.jks", "trust.jks"} {
 		f.Add(read(f, name)[12:])
 	}
 	f.Fuzz(func(t *testing.T, entries []byte) {
-		r, s := &reader{buf: entries}, &Store{}
-		for s.entry(r, wide("sesame")) == nil {
+		r, s := &jksReader{buf: entries}, &Store{}
+		for s.jksEntry(r, wide("sesame")) == nil {
 			require.Less(t, len(r.buf), len(entries))
 			entries = r.buf
 		}

@@ -1,10 +1,11 @@
-// Package jks reads Java keystores of the type JKS: what ssl.keyStore.location and ssl.trustStore.location of a zoo.cfg usually
-// name. It only reads, and only as much as a server needs: private keys with their chains, and trusted certificates.
+package ssl
+
+// Java's own key stores (JKS). They are only read, and only as much as is needed: private keys with their chains, and trusted
+// certificates.
 //
 // Layout (big endian): magic, version, count; per entry a tag, an alias, a time, then for a key its encrypted PKCS#8 form and its
 // chain, for a trusted certificate that certificate; at the end the SHA-1 of the password, a constant and all before it. The key's
 // cipher is Sun's own: a stream of SHA-1 sums chained from a salt. It protects little; it is what these files use.
-package jks
 
 import (
 	"crypto/sha1"
@@ -18,39 +19,28 @@ import (
 )
 
 const (
-	magic    = 0xfeedfeed
+	jksMagic = 0xfeedfeed
 	tagKey   = 1
 	tagTrust = 2
 	seed     = "Mighty Aphrodite"
 )
 
-// ErrMalformed says that a file is not a JKS keystore, or is damaged; ErrPassword, that the password is wrong (or the file damaged).
+// ErrMalformed says that a file is not a key store of the kind expected, or is damaged; ErrPassword, that the password is wrong (or
+// the file damaged).
 var (
-	ErrMalformed = errors.New("not a JKS keystore")
-	ErrPassword  = errors.New("wrong keystore password")
+	ErrMalformed = errors.New("not a key store, or a damaged one")
+	ErrPassword  = errors.New("wrong password, or a damaged key store")
 )
 
 var sunKeyProtector = asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 42, 2, 17, 1, 1}
 
-// Key is a private key and its certificates, the key's own first.
-type Key struct {
-	Private any
-	Chain   []*x509.Certificate
-}
-
-// Store is what a keystore holds.
-type Store struct {
-	Keys    []Key
-	Trusted []*x509.Certificate
-}
-
-// reader stays at the end once something did not fit.
-type reader struct {
+// jksReader stays at the end once something did not fit.
+type jksReader struct {
 	buf []byte
 	bad bool
 }
 
-func (r *reader) take(n int) []byte {
+func (r *jksReader) take(n int) []byte {
 	if r.bad || n < 0 || n > len(r.buf) {
 		r.bad = true
 		return nil
@@ -60,22 +50,22 @@ func (r *reader) take(n int) []byte {
 	return out
 }
 
-func (r *reader) uint32() uint32 {
+func (r *jksReader) uint32() uint32 {
 	if b := r.take(4); b != nil {
 		return binary.BigEndian.Uint32(b)
 	}
 	return 0
 }
 
-func (r *reader) text() {
+func (r *jksReader) text() {
 	if b := r.take(2); b != nil {
 		r.take(int(binary.BigEndian.Uint16(b)))
 	}
 }
 
-func (r *reader) blob() []byte { return r.take(int(int32(r.uint32()))) }
+func (r *jksReader) blob() []byte { return r.take(int(int32(r.uint32()))) }
 
-func (r *reader) certificate() (*x509.Certificate, error) {
+func (r *jksReader) certificate() (*x509.Certificate, error) {
 	r.text() // its kind; X.509 is the only one
 	der := r.blob()
 	if r.bad {
@@ -84,35 +74,36 @@ func (r *reader) certificate() (*x509.Certificate, error) {
 	return x509.ParseCertificate(der)
 }
 
-// Parse reads a keystore whose file and keys have the same password.
-func Parse(file []byte, password string) (*Store, error) {
+// parseJKS reads a key store. Without a password nothing vouches for the file, as in Java; keys have keyPassword.
+func parseJKS(file []byte, password, keyPassword string) (*Store, error) {
 	if len(file) < 12+sha1.Size {
 		return nil, ErrMalformed
 	}
 	body, sum := file[:len(file)-sha1.Size], file[len(file)-sha1.Size:]
-	r := &reader{buf: body}
-	if m, v := r.uint32(), r.uint32(); m != magic || v != 1 && v != 2 {
+	r := &jksReader{buf: body}
+	if m, v := r.uint32(), r.uint32(); m != jksMagic || v != 1 && v != 2 {
 		return nil, ErrMalformed
 	}
-	secret := wide(password)
-	h := sha1.New()
-	h.Write(secret)
-	h.Write([]byte(seed))
-	h.Write(body)
-	if subtle.ConstantTimeCompare(h.Sum(nil), sum) != 1 {
-		return nil, ErrPassword
+	if password != "" {
+		h := sha1.New()
+		h.Write(wide(password))
+		h.Write([]byte(seed))
+		h.Write(body)
+		if subtle.ConstantTimeCompare(h.Sum(nil), sum) != 1 {
+			return nil, ErrPassword
+		}
 	}
 	s := &Store{}
 	for n := r.uint32(); n > 0; n-- {
-		if err := s.entry(r, secret); err != nil {
+		if err := s.jksEntry(r, wide(keyPassword)); err != nil {
 			return nil, err
 		}
 	}
 	return s, nil
 }
 
-// entry reads one entry.
-func (s *Store) entry(r *reader, secret []byte) error {
+// jksEntry reads one entry.
+func (s *Store) jksEntry(r *jksReader, secret []byte) error {
 	tag := r.uint32()
 	r.text()
 	r.take(8)
@@ -130,7 +121,7 @@ func (s *Store) entry(r *reader, secret []byte) error {
 		}
 		key := Key{}
 		var err error
-		if key.Private, err = open(sealed, secret); err != nil {
+		if key.Private, err = openJKS(sealed, secret); err != nil {
 			return err
 		}
 		for n := r.uint32(); n > 0; n-- {
@@ -159,8 +150,8 @@ func wide(password string) []byte {
 	return out
 }
 
-// open decrypts a private key.
-func open(sealed, secret []byte) (any, error) {
+// openJKS decrypts a private key.
+func openJKS(sealed, secret []byte) (any, error) {
 	var info struct {
 		Algorithm struct {
 			ID         asn1.ObjectIdentifier
