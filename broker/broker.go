@@ -61,6 +61,7 @@ type Broker struct {
 	live          *liveConfig
 	features      *features
 	registrations *registrations
+	authorizer    *authorizer // nil: everybody may do everything
 	dispatcher    *api.Dispatcher
 
 	followerThrottle partition.Throttle
@@ -95,6 +96,9 @@ func Open(ctx context.Context, v *config.Values, zk *zkstate.Client, log *logrus
 	b := &Broker{identity: id, values: v, zk: zk, log: log.WithField("broker", id.brokerID), cluster: metadata.NewCache(), features: newFeatures(zk), registrations: newRegistrations(zk)}
 	b.door, b.homeless = newDoor(), newSignal()
 	b.epoch.Store(noBrokerEpoch)
+	if b.authorizer, err = newAuthorizer(ctx, zk, v, b.log.WithField("part", "authorizer")); err != nil {
+		return nil, err
+	}
 	if err := b.openLogs(ctx); err != nil {
 		return nil, err
 	}
@@ -385,6 +389,10 @@ func (b *Broker) Serve(controller Controller) {
 		Table:                    admin.NewConfigTable(v),
 		Log:                      b.log.WithField("part", "admin"),
 	}, b.zk)
+	var gate api.Authorizer
+	if b.authorizer != nil {
+		gate = b.authorizer
+	}
 	b.dispatcher = api.New(api.Config{
 		BrokerID:               b.brokerID,
 		ClusterID:              b.clusterID,
@@ -402,6 +410,7 @@ func (b *Broker) Serve(controller Controller) {
 	}, api.Dependencies{
 		Replicas: b.replicas, Metadata: b.cluster, Admin: adm, Controller: controller, ProducerIDs: b.producerIDs, BrokerEpoch: b, Registrations: b.registrations,
 		Groups: b.groups, Transactions: b.transactions, LegacyOffsets: legacyOffsets{b.zk},
+		Authorizer: gate,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	b.stopFollowing = cancel
@@ -418,6 +427,13 @@ func (b *Broker) Serve(controller Controller) {
 		defer features.Close()
 		b.features.follow(ctx, features.C())
 	})
+	if b.authorizer != nil {
+		lists := b.zk.Subscribe()
+		b.following.Go(func() {
+			defer lists.Close()
+			b.authorizer.follow(ctx, lists.C())
+		})
+	}
 	b.registrations.changed = b.dispatcher.RegistrationsChanged
 	registered := b.zk.Subscribe()
 	b.following.Go(func() {

@@ -8,7 +8,7 @@ var brokerKeys = []Key{
 	{Name: "alter.config.policy.class.name", Type: Class, Importance: Low, Doc: "Java class that vets configuration changes."},
 	{Name: "alter.log.dirs.replication.quota.window.num", Type: Int, Default: new("11"), Valid: atLeast(1), Importance: Low, Doc: "Number of samples kept to measure the rate of moves between log directories."},
 	{Name: "alter.log.dirs.replication.quota.window.size.seconds", Type: Int, Default: new("1"), Valid: atLeast(1), Importance: Low, Doc: "Seconds covered by each sample of the rate of moves between log directories."},
-	{Name: "authorizer.class.name", Type: String, Default: new(""), Importance: Low, Doc: "Authorizer to use; empty means that everything is allowed."},
+	{Name: "authorizer.class.name", Type: String, Default: new(""), Importance: Low, Acted: true, Doc: "Authorizer to use; empty means that everything is allowed. kafka.security.authorizer.AclAuthorizer, and its older name kafka.security.auth.SimpleAclAuthorizer, keep access lists in ZooKeeper; they are the ones that there are."},
 	{Name: "auto.create.topics.enable", Type: Boolean, Default: new("true"), Importance: High, Acted: true, Doc: "Whether asking for the metadata of an unknown topic may create it with default settings."},
 	{Name: "auto.include.jmx.reporter", Type: Boolean, Default: new("true"), Importance: Low, Doc: "Whether the JMX reporter is added even when it is not listed. There is no JMX here."},
 	{Name: "auto.leader.rebalance.enable", Type: Boolean, Default: new("true"), Importance: High, Acted: true, Doc: "Whether the controller hands leadership back to preferred replicas from time to time."},

@@ -216,3 +216,92 @@ func (c *Client) MakeACLPaths(ctx context.Context) error {
 func (c *Client) NotifyACLChange(ctx context.Context, r Resource) error {
 	return c.notify(ctx, r.ChangePath(), r.EncodeChange())
 }
+
+// VersionedACL is what stands at a Resource.Path; Version is -1 where there is no node.
+type VersionedACL struct {
+	Entries []ACLEntry
+	Version int32
+}
+
+// NoACLVersion is the version of an access list that is not there.
+const NoACLVersion int32 = -1
+
+// ACL reads a pattern's entries.
+func (c *Client) ACL(ctx context.Context, r Resource) (VersionedACL, error) {
+	got, err := c.One(ctx, Get(r.Path()))
+	if errors.Is(err, ErrNoNode) {
+		return VersionedACL{Version: NoACLVersion}, nil
+	}
+	if err != nil {
+		return VersionedACL{}, fmt.Errorf("reading %s: %w", r.Path(), err)
+	}
+	return decodeVersionedACL(r, got)
+}
+
+func decodeVersionedACL(r Resource, got Result) (VersionedACL, error) {
+	entries, err := DecodeACL(got.Data)
+	if err != nil {
+		return VersionedACL{}, fmt.Errorf("reading %s: %w", r.Path(), err)
+	}
+	return VersionedACL{Entries: entries, Version: got.Stat.Version}, nil
+}
+
+// ACLs reads the entries of every pattern. Types of resources that are not known are passed over.
+func (c *Client) ACLs(ctx context.Context) (map[Resource]VersionedACL, error) {
+	var resources []Resource
+	for _, prefixed := range []bool{false, true} {
+		for _, t := range ResourceTypes {
+			listed, err := c.One(ctx, Children(ResourceTypePath(t, prefixed)))
+			if errors.Is(err, ErrNoNode) {
+				continue
+			}
+			if err != nil {
+				return nil, fmt.Errorf("listing %s: %w", ResourceTypePath(t, prefixed), err)
+			}
+			for _, name := range listed.Children {
+				resources = append(resources, Resource{Type: t, Name: name, Prefixed: prefixed})
+			}
+		}
+	}
+	reads := make([]Op, len(resources))
+	for i, r := range resources {
+		reads[i] = Get(r.Path())
+	}
+	results, err := c.Do(ctx, reads)
+	if err != nil {
+		return nil, fmt.Errorf("reading access lists: %w", err)
+	}
+	all := make(map[Resource]VersionedACL, len(resources))
+	for i, got := range results {
+		if errors.Is(got.Err, ErrNoNode) {
+			continue // deleted since it was listed
+		}
+		if got.Err != nil {
+			return nil, fmt.Errorf("reading %s: %w", resources[i].Path(), got.Err)
+		}
+		if all[resources[i]], err = decodeVersionedACL(resources[i], got); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// PutACL replaces a pattern's entries if they still have the version given; NoACLVersion makes the node, and no entries
+// remove it. It returns the new version. Another's change answers ErrBadVersion, ErrNodeExists or ErrNoNode.
+func (c *Client) PutACL(ctx context.Context, r Resource, acl VersionedACL) (int32, error) {
+	switch {
+	case len(acl.Entries) == 0 && acl.Version == NoACLVersion:
+		return NoACLVersion, nil
+	case len(acl.Entries) == 0:
+		_, err := c.One(ctx, Delete(r.Path(), acl.Version))
+		if errors.Is(err, ErrNoNode) {
+			err = nil
+		}
+		return NoACLVersion, err
+	case acl.Version == NoACLVersion:
+		return 0, c.createBelow(ctx, r.Path(), EncodeACL(acl.Entries, ACLSince3))
+	default:
+		set, err := c.One(ctx, Set(r.Path(), EncodeACL(acl.Entries, ACLSince3), acl.Version))
+		return set.Stat.Version, err
+	}
+}

@@ -151,20 +151,27 @@ func inOrder(parts []partition.ProducePartition) bool {
 // log. Partitions that are in the metadata but not here are left to the
 // replicas to refuse. Its own error is one of the whole request: damage that
 // can be seen from outside, and records that claim to be of a transaction
-// where the request names none.
+// where the request names none, or one that the client may not write.
 func (op *produceCall) check() error {
 	snapshot := op.d.deps.Metadata.Load()
 	internalAllowed := op.clientID() == adminClientID || !validAcks(op.acks)
+	rights := op.d.topicRights(op.call, kmsg.ACLOperationWrite)
+	ownsTransaction := false
 	for i := range op.request.Partitions {
 		p := &op.request.Partitions[i]
 		seen, err := look(p.Records)
 		if err != nil {
 			return err
 		}
-		if seen.transactional && op.request.TransactionalID == nil {
-			return kerr.TransactionalIDAuthorizationFailed
+		if seen.transactional && !ownsTransaction {
+			if id := op.request.TransactionalID; id == nil || !op.d.mayTransaction(op.call, kmsg.ACLOperationWrite, *id) {
+				return kerr.TransactionalIDAuthorizationFailed
+			}
+			ownsTransaction = true
 		}
 		switch {
+		case !rights.allow(p.Topic):
+			p.Err = kerr.TopicAuthorizationFailed
 		case snapshot.Partition(p.Topic, p.Partition) == nil:
 			p.Err = kerr.UnknownTopicOrPartition
 		case isInternal(p.Topic) && !internalAllowed:

@@ -232,11 +232,12 @@ func (op *fetchCall) namer(snapshot *metadata.Snapshot) namer {
 // behind the others, with their errors, and returns how many remain.
 func (op *fetchCall) setUnreadableAside(snapshot *metadata.Snapshot) int {
 	asks, cached := op.turn.asks, op.turn.cached
+	rights := op.rights()
 	readable := 0
 	var asideAsks []partition.FetchPartition
 	var asideCached []*sessionPartition
 	for i := range asks {
-		if err := op.unreadable(&asks[i], snapshot); err != nil {
+		if err := op.unreadable(&asks[i], snapshot, &rights); err != nil {
 			op.failed = append(op.failed, failedFetch(&asks[i], err))
 			asideAsks = append(asideAsks, asks[i])
 			if cached != nil {
@@ -257,9 +258,25 @@ func (op *fetchCall) setUnreadableAside(snapshot *metadata.Snapshot) int {
 	return readable
 }
 
-func (op *fetchCall) unreadable(ask *partition.FetchPartition, snapshot *metadata.Snapshot) error {
+// rights are those that the reader needs: a client's on each topic, a follower's on
+// the cluster, whose denial counts for every topic.
+func (op *fetchCall) rights() topicRights {
+	rights := op.d.topicRights(op.call, kmsg.ACLOperationRead)
+	if op.follower {
+		rights.everyTopic(op.d.mayCluster(op.call, kmsg.ACLOperationClusterAction))
+	}
+	return rights
+}
+
+func (op *fetchCall) unreadable(ask *partition.FetchPartition, snapshot *metadata.Snapshot, rights *topicRights) error {
+	if op.follower && !rights.allow(ask.Topic) {
+		return kerr.TopicAuthorizationFailed
+	}
 	if ask.Topic == "" && op.version >= 13 {
 		return kerr.UnknownTopicID
+	}
+	if !rights.allow(ask.Topic) {
+		return kerr.TopicAuthorizationFailed
 	}
 	if snapshot.Partition(ask.Topic, ask.Partition) != nil {
 		return nil

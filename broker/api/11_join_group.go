@@ -55,19 +55,27 @@ func (d *Dispatcher) joinGroup(c *call, req *kmsg.JoinGroupRequest) {
 }
 
 // javaAddress is an address as Java prints one without a name, which tools show
-// as a member's host: "/127.0.0.1", and all eight groups of IPv6.
-func javaAddress(a net.Addr) string {
+// as a member's host: "/127.0.0.1".
+func javaAddress(a net.Addr) string { return "/" + javaHost(a) }
+
+// javaHost is an address as Java writes it, which is also how access lists name
+// hosts: one of IPv6 has all of its eight groups.
+func javaHost(a net.Addr) string {
 	tcp, ok := a.(*net.TCPAddr)
 	if !ok {
-		return "/" + a.String()
+		return a.String()
 	}
 	if v4 := tcp.IP.To4(); v4 != nil {
-		return "/" + v4.String()
+		return v4.String()
 	}
 	ip := tcp.IP.To16()
 	var groups []string
 	for i := 0; i+1 < len(ip); i += 2 {
 		groups = append(groups, fmt.Sprintf("%x", uint16(ip[i])<<8|uint16(ip[i+1])))
 	}
-	return "/" + strings.Join(groups, ":")
+	host := strings.Join(groups, ":")
+	if tcp.Zone != "" {
+		host += "%" + tcp.Zone
+	}
+	return host
 }

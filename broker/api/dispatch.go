@@ -11,6 +11,7 @@ import (
 	"github.com/sirupsen/logrus"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"barnabas/broker/acl"
 	"barnabas/broker/metadata"
 	"barnabas/broker/wire"
 )
@@ -74,6 +75,8 @@ type Dependencies struct {
 	Groups        Groups
 	Transactions  Transactions
 	LegacyOffsets LegacyOffsets
+
+	Authorizer Authorizer // nil: everybody may do everything
 }
 
 const (
@@ -88,6 +91,7 @@ type Dispatcher struct {
 	cfg      Config
 	deps     Dependencies
 	log      *logrus.Entry
+	audit    *logrus.Entry // who was allowed or denied what
 	sessions *fetchSessions
 	waits    *topicWaits
 	creating *autoCreations
@@ -119,6 +123,7 @@ func New(cfg Config, deps Dependencies) *Dispatcher {
 		cfg:      cfg,
 		deps:     deps,
 		log:      cfg.Log.WithField("broker", cfg.BrokerID),
+		audit:    cfg.Log.WithField("part", "authorizer"),
 		sessions: newFetchSessions(cfg.FetchSessionSlots, func() int32 { return 1 + rand.Int32N(1<<31-1) }),
 		waits:    newTopicWaits(deps.Metadata),
 		creating: newAutoCreations(),
@@ -144,6 +149,7 @@ func (d *Dispatcher) FetchSessions() (sessions, partitions int) { return d.sessi
 type call struct {
 	*wire.Request
 	header wire.Header
+	who    *acl.Subject // whom it acts for; nil without an authorizer, which alone asks
 }
 
 // clientID is the client id, empty for null.
@@ -200,6 +206,9 @@ var handlers = map[int16]handler{
 	26: handle((*Dispatcher).endTxn),
 	27: handle((*Dispatcher).writeTxnMarkers),
 	28: handle((*Dispatcher).txnOffsetCommit),
+	29: handle((*Dispatcher).describeACLs),
+	30: handle((*Dispatcher).createACLs),
+	31: handle((*Dispatcher).deleteACLs),
 	32: handle((*Dispatcher).describeConfigs),
 	33: handle((*Dispatcher).alterConfigs),
 	34: handle((*Dispatcher).alterReplicaLogDirs),
@@ -232,8 +241,12 @@ func handle[R kmsg.Request](h func(*Dispatcher, *call, R)) handler {
 	return func(d *Dispatcher, c *call, req kmsg.Request) { h(d, c, req.(R)) }
 }
 
-// Connected does nothing: no state is kept before a client speaks.
-func (d *Dispatcher) Connected(*wire.Conn) {}
+// Connected notes where the client is, in the words of access lists.
+func (d *Dispatcher) Connected(c *wire.Conn) {
+	if d.deps.Authorizer != nil {
+		c.Attachment = javaHost(c.Remote)
+	}
+}
 
 // Disconnected does nothing: fetch sessions outlive their connection (KIP-227),
 // and what is parked runs into its deadline.
@@ -263,6 +276,9 @@ func (d *Dispatcher) Handle(r *wire.Request) {
 	}
 	if h.Key != produceKey {
 		r.FreeFrame() // all but records was copied
+	}
+	if d.deps.Authorizer != nil {
+		c.who = subjectOf(r.Conn)
 	}
 	handlers[h.Key](d, c, req)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"barnabas/admin"
+	"barnabas/broker/acl"
 	"barnabas/broker/commitlog"
 	"barnabas/broker/group"
 	"barnabas/broker/partition"
@@ -95,6 +96,20 @@ type Groups interface {
 	DeleteOffsets(name string, partitions []group.TopicPartition, reply func(group.DeleteOffsetsResult))
 	TopicsDeleted(partitions []group.TopicPartition)
 	EndTransaction(partition int32, producerID int64, commit bool)
+}
+
+// Authorizer decides who may do what, and keeps the access lists that it decides
+// by. Its decisions are asked for by every request and never wait; Create and
+// Delete block for the round trips that they need. A nil Authorizer, which is the
+// default, allows everything and keeps nothing.
+type Authorizer interface {
+	Allows(who acl.Subject, op kmsg.ACLOperation, resource kmsg.ACLResourceType, name string) bool
+	// AllowsAny tells whether there can be a resource of the type on which it
+	// allows the operation (KIP-679).
+	AllowsAny(who acl.Subject, op kmsg.ACLOperation, resource kmsg.ACLResourceType) bool
+	Find(acl.Filter) []acl.Binding
+	Create(context.Context, []acl.Binding) []error
+	Delete(context.Context, []acl.Filter) [][]admin.DeletedACL
 }
 
 // Transactions is the coordinator of transactions; *txn.Coordinator is one.
