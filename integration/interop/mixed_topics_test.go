@@ -48,7 +48,10 @@ func (m *mixed) write(t *testing.T, topic string, p int32, n int) {
 	for range n {
 		records = append(records, &kgo.Record{Topic: topic, Partition: p, Value: []byte("x")})
 	}
-	require.NoError(t, m.client.ProduceSync(ctx, records...).FirstErr())
+	if err := m.client.ProduceSync(ctx, records...).FirstErr(); err != nil {
+		r, zkErr := m.zk.One(lane.Patience(t), zkstate.Get(zkstate.PartitionStatePath(topic, p)))
+		require.NoError(t, err, "%s-%d, of which ZooKeeper has %s (%v)", topic, p, r.Data, zkErr)
+	}
 }
 
 // end is the end offset that the partition's leader gives.
