@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 )
 
@@ -79,6 +78,7 @@ var errStopping = errors.New("the cleaner stops")
 type cleanerRun struct {
 	cfg     CleanerConfig
 	stop    chan struct{}
+	pace    func(n int64) error // waits as the throttle wants; its error ends a cleaning
 	running sync.WaitGroup
 }
 
@@ -105,10 +105,7 @@ func (m *Manager) ConfigureCleaner(c CleanerConfig) {
 		}
 		m.cleanerRun.end()
 	}
-	m.mu.Lock()
-	closed := m.mu.closed
-	m.mu.Unlock()
-	if closed {
+	if m.isClosed() {
 		m.cleanerRun = nil
 		return
 	}
@@ -117,6 +114,7 @@ func (m *Manager) ConfigureCleaner(c CleanerConfig) {
 
 func (c *cleaner) run(cfg CleanerConfig) *cleanerRun {
 	r := &cleanerRun{cfg: cfg.withDefaults(), stop: make(chan struct{})}
+	r.pace = func(n int64) error { return c.throttle.pace(n, r.stop) }
 	c.throttle.setRate(r.cfg.MaxBytesPerSecond)
 	for range r.cfg.Threads {
 		r.running.Go(func() { c.work(r) })
@@ -169,7 +167,7 @@ func (c *cleaner) cleanDirtiest(r *cleanerRun) bool {
 	case errors.Is(err, errOvertaken):
 		l.cleaning.notAgain = retry
 	case l.Err() != nil: // the directory is offline, or the log is gone
-	case errors.Is(err, syscall.ENOSPC):
+	case isFull(err):
 		l.cleaning.notAgain = retry
 		l.warnf("the log cannot be compacted before there is room: %v", err)
 	default:
@@ -285,7 +283,12 @@ func (c *cleaner) clean(l *Log, scope cleanScope, nowMs int64, r *cleanerRun) er
 	threads := int64(max(r.cfg.Threads, 1))
 	p := cleanPass{
 		l: l, c: l.Config(), scope: scope, nowMs: nowMs, buffer: int(max(r.cfg.BufferBytes/threads/2, minBufferBytes)),
-		pace: func(n int64) error { return c.throttle.pace(n, r.stop) },
+		pace: func(n int64) error {
+			if err := l.Err(); err != nil {
+				return err // nothing is gained any more, and who reopens the directory waits for this
+			}
+			return c.throttle.pace(n, r.stop)
+		},
 	}
 	began := time.Now()
 	if err := p.run(r.cfg.DedupeBytes/threads, r.cfg.LoadFactor); err != nil {
@@ -314,7 +317,7 @@ func (c *cleaner) count(s cleanStats) {
 }
 
 func (m *Manager) dirOf(l *Log) *managedDir {
-	i := slices.IndexFunc(m.dirs, func(d *managedDir) bool { return &d.logDir == l.parent })
+	i := slices.IndexFunc(m.dirs, func(d *managedDir) bool { return d.path == l.parent.path })
 	return m.dirs[i]
 }
 

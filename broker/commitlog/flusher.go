@@ -62,7 +62,7 @@ func (f *flusher) work(wait bool) {
 
 func (m *Manager) flushSoon(l *Log) {
 	for _, d := range m.dirs {
-		if &d.logDir == l.parent {
+		if d.life.Load() == l.parent {
 			d.flusher.add(l)
 		}
 	}

@@ -42,8 +42,8 @@ func (m *Manager) removeDue(now time.Time) {
 	m.deletions.waiting = later
 	m.deletions.mu.Unlock()
 	for _, d := range due {
-		if d.dir.err() != nil {
-			continue
+		if d.dir.err() != nil && !d.dir.full() {
+			continue // a full one is made room in
 		}
 		if err := m.cfg.FS.RemoveAll(d.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			m.log.Warnf("cannot delete %s: %v", d.path, err)
@@ -126,7 +126,7 @@ func (m *Manager) eachLog(do func(l *Log)) {
 		if d.err() != nil {
 			continue
 		}
-		for _, l := range m.every(&d.logDir) {
+		for _, l := range m.every(d.life.Load()) {
 			if l.Err() == nil {
 				do(l)
 			}
@@ -192,7 +192,7 @@ func (l *Log) spillIfIdle(sinceMs int64) error {
 // pointsLowered brings to disk a recovery point, high watermark or start that fell below what is on disk.
 func (m *Manager) pointsLowered(l *Log) error {
 	for _, d := range m.dirs {
-		if &d.logDir != l.parent {
+		if d.life.Load() != l.parent {
 			continue
 		}
 		if d.writtenAbove(recoveryPointFile, l.tp, l.checkpointPoint()) {
@@ -248,7 +248,7 @@ func (m *Manager) checkpointStartOffsets() {
 
 func (m *Manager) checkpointMovedStarts() {
 	for _, d := range m.dirs {
-		if d.startMoved.Swap(false) {
+		if d.life.Load().startMoved.Swap(false) {
 			_ = m.writeStartOffsets(d)
 		}
 	}
@@ -288,14 +288,15 @@ func (m *Manager) writeCleanedOffsets(d *managedDir) error {
 // writeOffsets writes a checkpoint of a directory, of future logs too, as Kafka does: a directory holds one log of a
 // partition at most. What the file on disk says of a log that is out of use is kept.
 func (m *Manager) writeOffsets(d *managedDir, name string, value func(*Log) (int64, bool)) error {
-	if err := d.err(); err != nil {
-		return err
-	}
 	d.checkpoint.Lock()
 	defer d.checkpoint.Unlock()
+	life := d.life.Load()
+	if err := life.err(); err != nil {
+		return err
+	}
 	offsets := map[TopicPartition]int64{}
 	var known map[TopicPartition]int64
-	for _, l := range m.every(&d.logDir) {
+	for _, l := range m.every(life) {
 		if l.corrupt.Load() != nil {
 			if known == nil {
 				known, _ = readOffsetCheckpoint(m.cfg.FS, d.path, name)
@@ -313,7 +314,7 @@ func (m *Manager) writeOffsets(d *managedDir, name string, value func(*Log) (int
 		return nil
 	}
 	if err := replaceFile(m.cfg.FS, d.path, name, appendOffsetCheckpoint(nil, offsets)); err != nil {
-		return d.fail(err)
+		return life.fail(err)
 	}
 	d.written[name] = offsets
 	return nil

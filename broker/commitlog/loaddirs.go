@@ -22,25 +22,37 @@ func (m *Manager) loadAll() error {
 // loadDir loads one directory. Its error is for Open: one partition with two logs; a failing disk takes the directory
 // offline instead.
 func (m *Manager) loadDir(d *managedDir) error {
-	found, err := m.examine(d)
+	life := d.life.Load()
+	found, err := m.examine(d, life)
 	if err != nil {
-		_ = d.fail(err)
+		_ = life.fail(err)
 		return nil
 	}
+	d.clean, d.brokerEpoch = found.clean, found.brokerEpoch
+	return m.eachFound(life, found, func(f foundLog) error {
+		if l := m.loadLog(life, f, &found); l != nil {
+			return m.adopt(l, &found)
+		}
+		return nil
+	})
+}
+
+// eachFound calls load for each log of a directory, some side by side.
+func (m *Manager) eachFound(d *logDir, found foundDir, load func(foundLog) error) error {
 	workers := m.cfg.RecoveryThreadsPerDir
-	if d.clean {
+	if found.clean {
 		workers = max(workers, min(runtime.GOMAXPROCS(0)*2, 8)) // nothing is recovered: small reads that wait for the disk
 	}
-	if n := len(found.logs); n > 0 && !d.clean {
+	if n := len(found.logs); n > 0 && !found.clean {
 		m.log.WithField("dir", d.path).Infof("recovering %d logs: there was no clean shutdown", n)
 	}
-	return inParallel(workers, len(found.logs), func(i int) error {
-		return m.loadLog(d, found.logs[i], found)
-	})
+	return inParallel(workers, len(found.logs), func(i int) error { return load(found.logs[i]) })
 }
 
 // foundDir is what a log directory holds.
 type foundDir struct {
+	clean          bool // the marker of a clean shutdown was there
+	brokerEpoch    int64
 	logs           []foundLog
 	recoveryPoints map[TopicPartition]int64
 	starts         map[TopicPartition]int64
@@ -56,10 +68,10 @@ type foundLog struct {
 
 // examine takes the marker of a clean shutdown, reads the checkpoints and sorts the names. Names that are no log's are
 // left alone: a volume's lost+found, hidden files, an operator's copies.
-func (m *Manager) examine(d *managedDir) (foundDir, error) {
+func (m *Manager) examine(d *managedDir, life *logDir) (foundDir, error) {
 	var found foundDir
 	var err error
-	if d.clean, d.brokerEpoch, err = takeCleanShutdown(m.cfg.FS, d.path); err != nil {
+	if found.clean, found.brokerEpoch, err = takeCleanShutdown(m.cfg.FS, d.path); err != nil {
 		return found, err
 	}
 	read := func(name string) map[TopicPartition]int64 {
@@ -93,7 +105,7 @@ func (m *Manager) examine(d *managedDir) (foundDir, error) {
 		case !ok:
 			m.log.WithField("dir", d.path).Warnf("%s is no partition's directory and is left alone", name)
 		case state == deletedDir:
-			m.removeLater(&d.logDir, m.cfg.Default.FileDeleteDelayMs, []string{filepath.Join(d.path, name)})
+			m.removeLater(life, m.cfg.Default.FileDeleteDelayMs, []string{filepath.Join(d.path, name)})
 		case state == strayDir:
 			m.log.WithField("dir", d.path).Warnf("%s was set aside earlier and is kept", name)
 		default:
@@ -103,18 +115,19 @@ func (m *Manager) examine(d *managedDir) (foundDir, error) {
 	return found, nil
 }
 
-func (m *Manager) loadLog(d *managedDir, f foundLog, found foundDir) error {
+// loadLog opens one log; nil when that has taken the directory offline.
+func (m *Manager) loadLog(d *logDir, f foundLog, found *foundDir) *Log {
 	if d.err() != nil {
 		return nil
 	}
-	l := newLog(m.env, &d.logDir, f.tp, filepath.Join(d.path, f.name), m.cfg.TopicConfig(f.tp.Topic))
+	l := newLog(m.env, d, f.tp, filepath.Join(d.path, f.name), m.cfg.TopicConfig(f.tp.Topic))
 	l.future.Store(f.future)
 	cleaned, ok := found.cleaned[f.tp]
 	if !ok || f.future {
 		cleaned = noOffset // of an earlier log in this directory, if anything
 	}
 	err := l.load(checkpoints{
-		clean: d.clean, recoveryPoint: found.recoveryPoints[f.tp], start: found.starts[f.tp], highWatermark: found.highMarks[f.tp],
+		clean: found.clean, recoveryPoint: found.recoveryPoints[f.tp], start: found.starts[f.tp], highWatermark: found.highMarks[f.tp],
 		cleaned: cleaned,
 	})
 	if corrupt := (*CorruptionError)(nil); errors.As(err, &corrupt) {
@@ -124,10 +137,15 @@ func (m *Manager) loadLog(d *managedDir, f foundLog, found foundDir) error {
 		_ = d.fail(fmt.Errorf("load %s: %w", l.Dir(), err))
 		return nil
 	}
+	return l
+}
+
+// adopt puts a log that was loaded into the maps.
+func (m *Manager) adopt(l *Log, found *foundDir) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	logs := m.logs(f.future)
-	if other := logs[f.tp]; other != nil {
+	logs := m.logs(l.IsFuture())
+	if other := logs[l.tp]; other != nil {
 		newer, older, err := newerOfTwo(other, l)
 		if err != nil {
 			return err
@@ -138,10 +156,14 @@ func (m *Manager) loadLog(d *managedDir, f foundLog, found foundDir) error {
 		}
 		other.parent.logs--
 	}
-	logs[f.tp] = l
-	l.parent.logs++
-	if high, ok := found.highMarks[f.tp]; ok && !f.future {
-		m.mu.highMarks[f.tp] = high
-	}
+	m.adoptLocked(l, found)
 	return nil
+}
+
+func (m *Manager) adoptLocked(l *Log, found *foundDir) {
+	m.logs(l.IsFuture())[l.tp] = l
+	l.parent.logs++
+	if high, ok := found.highMarks[l.tp]; ok && !l.IsFuture() {
+		m.mu.highMarks[l.tp] = high
+	}
 }

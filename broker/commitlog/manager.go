@@ -7,6 +7,7 @@ import (
 	"maps"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sirupsen/logrus"
@@ -36,7 +37,8 @@ type Manager struct {
 		closed    bool
 	}
 
-	creating [32]sync.Mutex // by hash: who holds one makes a log
+	creating  [32]sync.Mutex // by hash: who holds one makes a log
+	reopening sync.Mutex     // held while a directory is given another life
 
 	cleaner       cleaner
 	cleanerChange sync.Mutex // held while the threads are started and ended
@@ -49,14 +51,20 @@ type Manager struct {
 
 // managedDir is a log directory with what the manager keeps of it.
 type managedDir struct {
-	logDir
+	path        string
+	life        atomic.Pointer[logDir] // the present one
 	lock        io.Closer
-	clean       bool  // the marker of a clean shutdown was there
+	clean       bool  // the marker of a clean shutdown was there when the manager was opened
 	brokerEpoch int64 // that the marker told
 	flusher     flusher
 	checkpoint  sync.Mutex // held while checkpoints are written
 	written     map[string]map[TopicPartition]int64
 }
+
+// err is why the directory is offline, nil while it works.
+func (d *managedDir) err() error { return d.life.Load().err() }
+
+func (d *managedDir) fail(cause error) error { return d.life.Load().fail(cause) }
 
 // unchanged tells that a checkpoint was last written with the same offsets.
 func (d *managedDir) unchanged(name string, offsets map[TopicPartition]int64) bool {
@@ -68,6 +76,7 @@ func (d *managedDir) unchanged(name string, offsets map[TopicPartition]int64) bo
 type DirInfo struct {
 	Path string
 	Err  error // why the directory is offline; nil while it works
+	Full bool  // it is offline for lack of room only, and Reopen may bring it back
 	Logs int
 	Size int64 // bytes of all logs in it
 }
@@ -135,7 +144,8 @@ func load(cfg ManagerConfig) (*Manager, error) {
 		}
 		seen[path] = true
 		d := &managedDir{brokerEpoch: noBrokerEpoch, written: map[string]map[TopicPartition]int64{}}
-		d.path, d.onFail = path, m.dirFailed
+		d.path = path
+		d.life.Store(&logDir{path: path, onFail: m.dirFailed})
 		d.flusher.init()
 		m.dirs = append(m.dirs, d)
 	}
@@ -162,21 +172,30 @@ func (m *Manager) lockDirs() error {
 		return errors.New("no log directory is given")
 	}
 	for _, d := range m.dirs {
-		if err := m.makeDir(d.path); err != nil {
+		if err := m.lockDir(d); errors.Is(err, vfs.ErrLocked) {
+			return err
+		} else if err != nil {
 			_ = d.fail(err)
-			continue
 		}
-		lock, err := m.cfg.FS.Lock(filepath.Join(d.path, lockFile))
-		if errors.Is(err, vfs.ErrLocked) {
-			return fmt.Errorf("log directory %s is in use by another broker: %w", d.path, err)
-		}
-		if err != nil {
-			_ = d.fail(err)
-			continue
-		}
-		d.lock = lock
 	}
 	return nil
+}
+
+func (m *Manager) lockDir(d *managedDir) error {
+	if d.lock != nil {
+		return nil
+	}
+	if err := m.makeDir(d.path); err != nil {
+		return err
+	}
+	lock, err := m.cfg.FS.Lock(filepath.Join(d.path, lockFile))
+	if errors.Is(err, vfs.ErrLocked) {
+		return fmt.Errorf("log directory %s is in use by another broker: %w", d.path, err)
+	}
+	if err == nil {
+		d.lock = lock
+	}
+	return err
 }
 
 // makeDir makes a log directory that does not exist, durably.
@@ -249,7 +268,7 @@ func (m *Manager) GetOrCreate(tp TopicPartition, id TopicID, isFuture bool) (*Lo
 		if err != nil {
 			return nil, err
 		}
-		l := newLog(m.env, &d.logDir, tp, filepath.Join(d.path, name), c)
+		l := newLog(m.env, d, tp, filepath.Join(d.path, name), c)
 		l.future.Store(isFuture)
 		err = m.cfg.FS.MkdirAll(l.Dir(), 0o755)
 		if err != nil && !isFuture {
@@ -288,6 +307,10 @@ func (m *Manager) use(l *Log) error {
 	if m.mu.closed {
 		l.parent.logs--
 		return fmt.Errorf("%w: the log manager is closed", kerr.KafkaStorageError)
+	}
+	if err := l.parent.err(); err != nil {
+		l.parent.logs--
+		return err // the directory may be about to begin another life
 	}
 	m.logs(l.IsFuture())[l.tp] = l
 	delete(m.mu.prefer, l.tp)
@@ -373,6 +396,9 @@ func (l *Log) rename(name string, retire bool) (string, error) {
 	defer l.flushing.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if err := l.parent.err(); err != nil {
+		return "", err
+	}
 	to := filepath.Join(l.parent.path, name)
 	if retire {
 		l.retire()
@@ -420,8 +446,9 @@ func (m *Manager) every(d *logDir) []*Log {
 func (m *Manager) Dirs() []DirInfo {
 	var infos []DirInfo
 	for _, d := range m.dirs {
-		info := DirInfo{Path: d.path, Err: d.err()}
-		for _, l := range m.every(&d.logDir) {
+		life := d.life.Load()
+		info := DirInfo{Path: d.path, Err: life.err(), Full: life.full()}
+		for _, l := range m.every(life) {
 			info.Logs++
 			info.Size += l.Size()
 		}
@@ -473,6 +500,8 @@ func (m *Manager) Close() error {
 	}
 	m.mu.closed = true
 	m.mu.Unlock()
+	m.reopening.Lock() // a directory that is just being reopened is waited for, and closed with the others
+	defer m.reopening.Unlock()
 	m.ConfigureCleaner(CleanerConfig{})
 	close(m.stop)
 	for _, d := range m.dirs {
@@ -488,6 +517,12 @@ func (m *Manager) Close() error {
 	return errors.Join(errs...)
 }
 
+func (m *Manager) isClosed() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.mu.closed
+}
+
 // closeWorkers is how many logs of a directory are closed side by side: it is fsync that takes the time.
 const closeWorkers = 8
 
@@ -495,7 +530,7 @@ func (m *Manager) closeDir(d *managedDir) error {
 	if d.err() != nil {
 		return nil // told when it failed
 	}
-	logs := m.every(&d.logDir)
+	logs := m.every(d.life.Load())
 	err := inParallel(closeWorkers, len(logs), func(i int) error {
 		if logs[i].corrupt.Load() != nil {
 			return nil

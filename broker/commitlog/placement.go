@@ -11,7 +11,7 @@ import (
 
 // takePlace picks the directory for a new log and counts it there: the preferred one, else the one with the fewest logs. A
 // future log never goes where the current one is.
-func (m *Manager) takePlace(tp TopicPartition, isFuture bool) (*managedDir, error) {
+func (m *Manager) takePlace(tp TopicPartition, isFuture bool) (*logDir, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.mu.closed {
@@ -24,17 +24,18 @@ func (m *Manager) takePlace(tp TopicPartition, isFuture bool) (*managedDir, erro
 	return d, err
 }
 
-func (m *Manager) leavePlace(d *managedDir) {
+func (m *Manager) leavePlace(d *logDir) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	d.logs--
 }
 
-func (m *Manager) chooseDirLocked(tp TopicPartition, isFuture bool) (*managedDir, error) {
+func (m *Manager) chooseDirLocked(tp TopicPartition, isFuture bool) (*logDir, error) {
 	prefer := m.mu.prefer[tp]
-	var best *managedDir
-	for _, d := range m.dirs {
-		if d.err() != nil || isFuture && m.mu.current[tp] != nil && m.mu.current[tp].parent == &d.logDir {
+	var best *logDir
+	for _, managed := range m.dirs {
+		d := managed.life.Load()
+		if d.err() != nil || isFuture && m.mu.current[tp] != nil && m.mu.current[tp].parent == d {
 			continue
 		}
 		if d.path == prefer {
@@ -63,7 +64,7 @@ func (m *Manager) PreferDir(tp TopicPartition, dir string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, l := range []*Log{m.mu.current[tp], m.mu.future[tp]} {
-		if l != nil && l.parent == &d.logDir {
+		if l != nil && l.parent == d.life.Load() {
 			return nil
 		}
 	}

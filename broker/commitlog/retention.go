@@ -49,13 +49,13 @@ func expired(segments []segmentFact, c *Config, start, high, nowMs int64) (n int
 
 // applyRetention deletes what the settings do not keep, in the background's own time.
 func (l *Log) applyRetention(nowMs int64) error {
-	if err := l.Err(); err != nil {
-		return err
-	}
 	l.flushing.Lock() // not while a cleaning puts segments in their place
 	defer l.flushing.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if err := l.Err(); err != nil {
+		return err
+	}
 	list := l.list()
 	c := l.Config()
 	if l.IsFuture() {

@@ -25,6 +25,9 @@ func (l *Log) TruncateTo(offset int64) error {
 	}
 	l.flushing.Lock()
 	defer l.flushing.Unlock()
+	if err := l.Err(); err != nil {
+		return err
+	}
 	if offset < l.EndOffset() {
 		base, err := l.batchBase(offset)
 		if err != nil {
@@ -173,6 +176,9 @@ func (l *Log) TruncateFullyAndStartAt(newOffset int64, logStart int64) error {
 	}
 	l.flushing.Lock()
 	defer l.flushing.Unlock()
+	if err := l.parent.err(); err != nil {
+		return err
+	}
 	if err := l.lowerRecoveryPoint(min(newOffset, l.list()[0].base)); err != nil {
 		return err
 	}
