@@ -90,15 +90,15 @@ func write(t *testing.T, name, text string) string {
 }
 
 func TestPropertiesAndYAMLSayTheSame(t *testing.T) {
-	properties, err := Load(write(t, "server.properties", "broker.id=3\n# a comment\nlisteners = PLAINTEXT://127.0.0.1:9093\nlog.dirs=/a,/b\nzookeeper.connect=z1:2181,z2:2181/k\nssl.keystore.location=${env}/x\n"), nil)
+	properties, err := Load(write(t, "server.properties", "broker.id=3\n# a comment\nlisteners = PLAINTEXT://127.0.0.1:9093\nlog.dirs=/a,/b\nzookeeper.connect=z1:2181,z2:2181/k\nssl.provider=${env}/x\n"), nil)
 	require.NoError(t, err)
-	yaml, err := Load(write(t, "server.yaml", "broker:\n  id: 3\nlisteners: PLAINTEXT://127.0.0.1:9093\nlog.dirs: [/a, /b]\nzookeeper:\n  connect: z1:2181,z2:2181/k\nssl.keystore.location: ${env}/x\n"), nil)
+	yaml, err := Load(write(t, "server.yaml", "broker:\n  id: 3\nlisteners: PLAINTEXT://127.0.0.1:9093\nlog.dirs: [/a, /b]\nzookeeper:\n  connect: z1:2181,z2:2181/k\nssl.provider: ${env}/x\n"), nil)
 	require.NoError(t, err)
 	assert.Equal(t, properties, yaml)
 	assert.EqualValues(t, 3, properties.Int("broker.id"))
 	assert.Equal(t, []string{"/a", "/b"}, properties.LogDirs())
 	assert.Equal(t, "z1:2181,z2:2181/k", properties.String("zookeeper.connect"))
-	assert.Equal(t, []string{"ssl.keystore.location"}, properties.WithoutEffect())
+	assert.Equal(t, []string{"ssl.provider"}, properties.WithoutEffect())
 }
 
 func TestOverridesComeLastAndInOrder(t *testing.T) {
@@ -122,7 +122,8 @@ func TestStartIsRefusedWithTheNameOfTheKeyAtFault(t *testing.T) {
 		"queued.max.request.bytes=100":                  "queued.max.request.bytes",
 		"replica.fetch.wait.max.ms=40000":               "replica.fetch.wait.max.ms",
 		"listeners=PLAINTEXT://h:9,PLAINTEXT://h:10":    "listeners",
-		"listeners=SSL://h:9":                           "listeners",
+		"listeners=PLAINTEXT://h:9,SASL_SSL://h:10":     "sasl.enabled.mechanisms", // whose default is GSSAPI
+		"principal.builder.class=org.example.Builder":   "principal.builder.class",
 		"listeners=INSIDE://h:9":                        "listeners",
 		"listeners=nonsense":                            "listeners",
 		"advertised.listeners=PLAINTEXT://0.0.0.0:9092": "advertised.listeners",

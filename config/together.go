@@ -64,10 +64,8 @@ func (v *Values) checkListeners() error {
 	if _, both := v.Lookup("security.inter.broker.protocol"); both && v.String("inter.broker.listener.name") != "" {
 		return invalid("inter.broker.listener.name", "only one of inter.broker.listener.name and security.inter.broker.protocol may be set")
 	}
-	for _, l := range listeners {
-		if l.Protocol != "PLAINTEXT" {
-			return invalid("listeners", fmt.Sprintf("listener %s wants %s; this version serves PLAINTEXT only", l.Name, l.Protocol))
-		}
+	if err := v.checkSecurity(listeners); err != nil {
+		return err
 	}
 	for _, l := range advertised {
 		if l.Host == "0.0.0.0" {
