@@ -10,57 +10,78 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 
 	"barnabas/integration/cluster"
-	"barnabas/integration/lane"
-	"barnabas/zkstate/zktest"
 )
 
-// A group moves from Apache Kafka's broker to ours and back, as brokers stop and start, and its members stay in: they keep their ids, and nothing that they committed
-// is lost.
-func TestAGroupMovesBetweenKafkaAndBarnabas(t *testing.T) {
-	for _, version := range []string{"3.9.1", "2.8.2"} {
-		t.Run(version, func(t *testing.T) {
-			lane.KafkaJars(t, version)
-			zk := zktest.Real(t)
-			settings := map[string]string{"offsets.topic.num.partitions": "1", "group.initial.rebalance.delay.ms": "100", "zookeeper.session.timeout.ms": "4000",
-				"min.insync.replicas": "1", "default.replication.factor": "2", "offsets.topic.replication.factor": "2", "auto.leader.rebalance.enable": "false"}
-			if version == "2.8.2" {
-				settings["inter.broker.protocol.version"] = "2.8"
+// movingGroup is a group of two members who stay in it while its coordinator moves from one kind of broker to the other.
+type movingGroup struct {
+	pair *pair
+	*groupStage
+	stop   []func()
+	before []string // ids of the members
+}
+
+func newMovingGroup(p *pair) *movingGroup {
+	p.t.Cleanup(func() { logRebalances(p.t, p.c) })
+	s := newGroupStage(p.t, p.c, "moving", 4, 2)
+	g := &movingGroup{pair: p, groupStage: s, stop: []func(){franzMember(p.t, s), franzMember(p.t, s)}}
+	s.members(2)
+	s.more(50)
+	g.before = s.memberIDs()
+	p.c.WaitWhole(p.t, "__consumer_offsets", 1, 2)
+	return g
+}
+
+// stays expects the same members, and that they go on.
+func (g *movingGroup) stays() {
+	g.t.Helper()
+	g.members(2)
+	require.Equal(g.t, g.before, g.memberIDs(), "the members stay in")
+	g.more(20)
+}
+
+// moves makes the other broker the coordinator, so many times.
+func (g *movingGroup) moves(n int) {
+	for range n {
+		to := 0
+		g.eventually(func() string {
+			if to = 3 - g.coordinator(); to == 3 {
+				return "there is no coordinator"
 			}
-			c := cluster.StartMixed(t, zk.Addr(), []cluster.Program{cluster.Kafka(version), cluster.Barnabas}, settings)
-			t.Cleanup(func() { logRebalances(t, c) })
-			s := newGroupStage(t, c, "moving", 4, 2)
-			stops := []func(){franzMember(t, s), franzMember(t, s)}
-			s.members(2)
-			s.more(50)
-			before := s.memberIDs()
-			for range 2 {
-				for _, b := range c.Brokers {
-					c.WaitWhole(t, "__consumer_offsets", 1, 2)
-					c.WaitWhole(t, s.topic, 4, 2)
-					if s.coordinator() != b.ID {
-						continue
-					}
-					b.Stop(t)
-					s.eventually(func() string {
-						if s.coordinator() == b.ID {
-							return "the coordinator does not move"
-						}
-						return ""
-					})
-					s.members(2)
-					require.Equal(t, before, s.memberIDs(), "the members stay in")
-					s.more(20)
-					b.Start(t)
-					b.WaitReady(t)
-				}
-			}
-			require.Equal(t, before, s.memberIDs(), "the members stay in")
-			for _, stop := range stops {
-				stop()
-			}
-			s.empty()
+			return ""
 		})
+		g.pair.elect("__consumer_offsets", g.pair.c.Brokers[to-1], func() bool { return g.coordinator() == to })
+		g.stays()
 	}
+}
+
+// coordinatorsStop stops each broker while it is the coordinator.
+func (g *movingGroup) coordinatorsStop() {
+	t := g.t
+	for range g.pair.c.Brokers {
+		g.pair.c.WaitWhole(t, "__consumer_offsets", 1, 2)
+		g.pair.c.WaitWhole(t, g.topic, 4, 2)
+		b := g.pair.c.Brokers[g.coordinator()-1]
+		b.Stop(t)
+		g.eventually(func() string {
+			if at := g.coordinator(); at == 0 || at == b.ID {
+				return "the coordinator does not move"
+			}
+			return ""
+		})
+		g.stays()
+		b.Start(t)
+		b.WaitReady(t)
+	}
+}
+
+// finish lets the members leave.
+func (g *movingGroup) finish() {
+	g.t.Helper()
+	require.Equal(g.t, g.before, g.memberIDs(), "the members stay in")
+	for _, stop := range g.stop {
+		stop()
+	}
+	g.empty()
 }
 
 // logRebalances tells, of a failed test, why the brokers began rebalances.

@@ -3,7 +3,6 @@ package interop
 import (
 	"context"
 	"sync/atomic"
-	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -16,7 +15,6 @@ import (
 	"barnabas/integration/history"
 	"barnabas/integration/lane"
 	"barnabas/integration/wiretap"
-	"barnabas/zkstate/zktest"
 )
 
 const (
@@ -24,11 +22,9 @@ const (
 	movingTopic = "moved-over"
 )
 
-// mover makes transactions whose coordinator moves in the middle of them, from one kind of broker to the other.
-type mover struct {
-	t      *testing.T
-	c      *cluster.Cluster
-	admin  *kadm.Client
+// movingProducer makes transactions whose coordinator moves in the middle of them, from one kind of broker to the other.
+type movingProducer struct {
+	*pair
 	tap    *wiretap.Tap
 	strike atomic.Pointer[func(broker string)] // called once, when EndTxn is answered and the client does not know it
 
@@ -37,57 +33,26 @@ type mover struct {
 	done   []history.Transaction
 }
 
-// A transaction's coordinator moves from Apache Kafka's broker to ours, and back, in the middle of open transactions, and dies when it has decided: whoever comes next reads what the other wrote
-// and ends what it began, with markers to brokers of both kinds.
-func TestATransactionsCoordinatorMovesBetweenKafkaAndBarnabas(t *testing.T) {
-	for _, mix := range []struct {
-		name, version, ibp string
-		programs           []cluster.Program // the first is the controller
-	}{
-		{"3.9.1 is controller", "3.9.1", "3.9", []cluster.Program{cluster.Kafka("3.9.1"), cluster.Barnabas}},
-		{"beside 2.8.2, as controller", "2.8.2", "2.8", []cluster.Program{cluster.Barnabas, cluster.Kafka("2.8.2")}},
-	} {
-		t.Run(mix.name, func(t *testing.T) {
-			t.Parallel()
-			lane.KafkaJars(t, mix.version)
-			m := newMover(t, mix.ibp, mix.programs)
-			m.openTransactionsMove(4)
-			m.fenced()
-			m.decisionsMove(2)
-			m.judge()
-		})
-	}
-}
-
-func newMover(t *testing.T, ibp string, programs []cluster.Program) *mover {
-	m := &mover{t: t}
+func newMovingProducer(p *pair) *movingProducer {
+	m := &movingProducer{pair: p}
 	m.tap = wiretap.New(wiretap.Hooks{Answered: m.heard}, kmsg.EndTxn)
-	m.c = cluster.StartMixed(t, zktest.Real(t).Addr(), programs, map[string]string{
-		"inter.broker.protocol.version": ibp, "min.insync.replicas": "1", "zookeeper.session.timeout.ms": "3000", "replica.lag.time.max.ms": "3000",
-		"transaction.state.log.num.partitions": "1", "transaction.state.log.replication.factor": "2", "transaction.state.log.min.isr": "1", "auto.leader.rebalance.enable": "false",
-		"controlled.shutdown.retry.backoff.ms": "500",
-	})
-	adm, err := kgo.NewClient(kgo.SeedBrokers(m.c.Seeds()...), kgo.MetadataMinAge(50*time.Millisecond))
-	require.NoError(t, err)
-	t.Cleanup(adm.Close)
-	m.admin = kadm.NewClient(adm)
-	_, err = m.admin.CreateTopic(t.Context(), 4, 2, nil, movingTopic)
-	require.NoError(t, err)
-	m.c.WaitWhole(t, movingTopic, 4, 2)
+	_, err := m.admin.CreateTopic(lane.Patience(m.t), 4, 2, nil, movingTopic)
+	require.NoError(m.t, err)
+	m.c.WaitWhole(m.t, movingTopic, 4, 2)
 	m.begin()
-	t.Cleanup(func() { m.client.Close() })
+	m.t.Cleanup(func() { m.client.Close() })
 	return m
 }
 
 // begin makes a producer, which fences the one before.
-func (m *mover) begin() {
+func (m *movingProducer) begin() {
 	client, err := kgo.NewClient(kgo.SeedBrokers(m.c.Seeds()...), kgo.Dialer(m.tap.DialContext), kgo.TransactionalID(movingID), kgo.TransactionTimeout(time.Minute),
 		kgo.DefaultProduceTopic(movingTopic), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.MetadataMinAge(50*time.Millisecond), kgo.UnknownTopicRetries(-1))
 	require.NoError(m.t, err)
 	m.client = client
 }
 
-func (m *mover) heard(x *wiretap.Exchange) {
+func (m *movingProducer) heard(x *wiretap.Exchange) {
 	if resp, ok := x.Response.(*kmsg.EndTxnResponse); ok && resp.ErrorCode == 0 {
 		if strike := m.strike.Swap(nil); strike != nil {
 			(*strike)(x.Broker)
@@ -96,47 +61,69 @@ func (m *mover) heard(x *wiretap.Exchange) {
 }
 
 // write writes one record to each of some partitions, and waits until they are there.
-func (m *mover) write(t *history.Transaction, partitions ...int32) error {
+func (m *movingProducer) write(t *history.Transaction, partitions ...int32) error {
+	ctx := lane.Patience(m.t)
 	var failed atomic.Pointer[error]
 	for _, p := range partitions {
 		m.number++
 		name := history.Name{Producer: 1, Number: m.number}
 		t.Records = append(t.Records, history.Placed{Name: name, Partition: p})
-		m.client.Produce(m.t.Context(), &kgo.Record{Partition: p, Value: name.AppendTo(nil)}, func(_ *kgo.Record, err error) {
+		m.client.Produce(ctx, &kgo.Record{Partition: p, Value: name.AppendTo(nil)}, func(_ *kgo.Record, err error) {
 			if err != nil {
 				failed.Store(&err)
 			}
 		})
 	}
-	if err := m.client.Flush(m.t.Context()); err != nil || failed.Load() == nil {
+	if err := m.client.Flush(ctx); err != nil || failed.Load() == nil {
 		return err
 	}
 	return *failed.Load()
 }
 
-// transaction writes to some partitions, lets something happen, writes to one of them and to others, and ends.
-func (m *mover) transaction(commit bool, between func()) {
+// transaction writes to some partitions, lets something happen, writes to one of them and to others, and ends. A client that finds the coordinator it knew gone from the cluster gives up for
+// good ("unknown broker"), whoever the others are; another producer makes the transaction again then, as an application would.
+func (m *movingProducer) transaction(commit bool, between func()) {
 	m.t.Helper()
-	t := history.Transaction{ID: movingID}
-	require.NoError(m.t, m.client.BeginTransaction())
-	require.NoError(m.t, m.write(&t, 0, 1, 0))
-	between()
-	require.NoError(m.t, m.write(&t, 1, 2, 3))
-	err := m.client.EndTransaction(m.t.Context(), kgo.TransactionEndTry(commit))
-	switch {
-	case err != nil: // nobody knows
+	for tries := 1; ; tries++ {
+		t := history.Transaction{ID: movingID}
+		require.NoError(m.t, m.client.BeginTransaction())
+		err := m.write(&t, 0, 1, 0)
+		if err == nil {
+			between()
+			between = func() {}
+			err = m.write(&t, 1, 2, 3)
+		}
+		if err == nil {
+			m.end(t, commit)
+			return
+		}
+		require.Less(m.t, tries, 5, "%v", err)
+		m.t.Logf("a transaction cannot be written: %v", err)
+		t.Fate = history.Refused // nobody has asked for its commit
+		m.done = append(m.done, t)
+		m.client.Close()
+		m.begin()
+	}
+}
+
+// end ends a transaction, whatever comes of it.
+func (m *movingProducer) end(t history.Transaction, commit bool) {
+	err := m.client.EndTransaction(lane.Patience(m.t), kgo.TransactionEndTry(commit))
+	if err != nil {
 		m.t.Logf("the end of a transaction: %v", err)
 		m.client.Close()
 		m.begin()
-	case commit:
-		t.Fate = history.Done
-	default:
+	}
+	switch {
+	case !commit:
 		t.Fate = history.Refused
+	case err == nil:
+		t.Fate = history.Done
 	}
 	m.done = append(m.done, t)
 }
 
-func (m *mover) coordinator() *cluster.Broker {
+func (m *movingProducer) coordinator() *cluster.Broker {
 	m.t.Helper()
 	var b *cluster.Broker
 	require.Eventually(m.t, func() bool {
@@ -153,23 +140,13 @@ func (m *mover) coordinator() *cluster.Broker {
 }
 
 // move makes the other broker the coordinator.
-func (m *mover) move() {
+func (m *movingProducer) move() {
 	m.t.Helper()
-	from := m.coordinator()
-	to := m.c.Brokers[2-from.ID]
-	var order kadm.AlterPartitionAssignmentsReq
-	order.Assign("__transaction_state", 0, []int32{int32(to.ID), int32(from.ID)})
-	var only kadm.TopicsSet
-	only.Add("__transaction_state", 0)
-	_, err := m.admin.AlterPartitionAssignments(m.t.Context(), order)
-	require.NoError(m.t, err)
-	require.Eventually(m.t, func() bool {
-		_, _ = m.admin.ElectLeaders(m.t.Context(), kadm.ElectPreferredReplica, only)
-		return m.coordinator() == to
-	}, time.Minute, 100*time.Millisecond, "broker %d becomes coordinator", to.ID)
+	to := m.other(m.coordinator())
+	m.elect("__transaction_state", to, func() bool { return m.coordinator() == to })
 }
 
-func (m *mover) openTransactionsMove(n int) {
+func (m *movingProducer) openTransactionsMove(n int) {
 	m.t.Helper()
 	for i := range n {
 		m.transaction(i%3 != 2, m.move)
@@ -177,7 +154,7 @@ func (m *mover) openTransactionsMove(n int) {
 }
 
 // fenced lets another producer begin with the same id when the coordinator has moved under an open transaction. The first can do nothing any more.
-func (m *mover) fenced() {
+func (m *movingProducer) fenced() {
 	m.t.Helper()
 	for range 2 {
 		open := history.Transaction{ID: movingID, Fate: history.Refused}
@@ -188,13 +165,13 @@ func (m *mover) fenced() {
 		m.move()
 		m.begin()
 		m.transaction(true, func() {})
-		require.Error(m.t, zombie.EndTransaction(m.t.Context(), kgo.TryCommit))
+		require.Error(m.t, zombie.EndTransaction(lane.Patience(m.t), kgo.TryCommit))
 		zombie.Close()
 	}
 }
 
 // decisionsMove kills the coordinator when it has answered that a transaction is decided, whatever has become of its markers.
-func (m *mover) decisionsMove(n int) {
+func (m *movingProducer) decisionsMove(n int) {
 	m.t.Helper()
 	var killed []int
 	for i := range n {
@@ -224,11 +201,13 @@ func (m *mover) decisionsMove(n int) {
 	}
 }
 
-func (m *mover) judge() {
+func (m *movingProducer) judge() {
 	m.t.Helper()
 	require.Eventually(m.t, func() bool {
-		stable, err := m.admin.ListCommittedOffsets(m.t.Context(), movingTopic)
-		ends, endErr := m.admin.ListEndOffsets(m.t.Context(), movingTopic)
+		ctx, cancel := context.WithTimeout(m.t.Context(), 5*time.Second)
+		defer cancel()
+		stable, err := m.admin.ListCommittedOffsets(ctx, movingTopic)
+		ends, endErr := m.admin.ListEndOffsets(ctx, movingTopic)
 		if err != nil || endErr != nil {
 			return false
 		}
