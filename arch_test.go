@@ -24,6 +24,7 @@ var mayImport = map[string][]string{
 	"admin/plan":       {},
 
 	"broker/acl":         {},
+	"broker/auth":        {"broker/wire"},
 	"broker/vfs":         {},
 	"broker/record":      {},
 	"broker/purgatory":   {},
@@ -38,7 +39,7 @@ var mayImport = map[string][]string{
 	"broker/txn":         {"broker/coordinator", "broker/record"},
 	"broker/fetcher":     {"broker/wire", "broker/record", "broker/peer", "broker/partition", "broker/commitlog", "broker/vfs"},
 	"broker/api":         {"broker/wire", "broker/acl", "broker/group", "broker/txn", "broker/record", "broker/metadata", "broker/partition", "broker/commitlog", "broker/vfs", "admin"},
-	"broker":             {"broker/...", "zkstate", "config", "admin"},
+	"broker":             {"broker/...", "zkstate", "config", "admin", "ssl"},
 
 	"controller": {"zkstate", "config", "admin", "broker/wire", "broker/peer"},
 

@@ -18,6 +18,7 @@ import (
 type controllerSender struct {
 	clientID string
 	timeout  time.Duration
+	security peer.Security
 	log      *logrus.Entry
 	ctx      context.Context
 	cancel   context.CancelFunc
@@ -29,8 +30,8 @@ type controllerSender struct {
 	}
 }
 
-func newControllerSender(brokerID int32, timeout time.Duration, log *logrus.Entry) *controllerSender {
-	s := &controllerSender{clientID: strconv.Itoa(int(brokerID)), timeout: timeout, log: log}
+func newControllerSender(brokerID int32, timeout time.Duration, security peer.Security, log *logrus.Entry) *controllerSender {
+	s := &controllerSender{clientID: strconv.Itoa(int(brokerID)), timeout: timeout, security: security, log: log}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.mu.peers = map[controller.Endpoint]*peer.Peer{}
 	return s
@@ -41,7 +42,7 @@ func (s *controllerSender) Send(to controller.Endpoint, req kmsg.Request, done f
 	s.mu.Lock()
 	p := s.mu.peers[to]
 	if p == nil {
-		p = peer.New(peer.Config{ID: to.BrokerID, Addr: net.JoinHostPort(to.Host, strconv.Itoa(int(to.Port))), ClientID: s.clientID, Timeout: s.timeout, MaxInFlight: 1, Log: s.log})
+		p = peer.New(peer.Config{ID: to.BrokerID, Addr: net.JoinHostPort(to.Host, strconv.Itoa(int(to.Port))), ClientID: s.clientID, Timeout: s.timeout, MaxInFlight: 1, Security: s.security, Log: s.log})
 		s.mu.peers[to] = p
 	}
 	s.mu.Unlock()

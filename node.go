@@ -70,7 +70,7 @@ func (n *node) start(v *config.Values) error {
 		events.Close()
 		return err
 	}
-	n.sender = newControllerSender(n.broker.ID(), v.Millis("controller.socket.timeout.ms"), n.log.WithField("part", "controller"))
+	n.sender = newControllerSender(n.broker.ID(), v.Millis("controller.socket.timeout.ms"), n.broker.BetweenBrokers(), n.log.WithField("part", "controller"))
 	n.controller, err = controller.New(controller.Config{
 		BrokerID:          n.broker.ID(),
 		IBP:               v.ProtocolVersion("inter.broker.protocol.version").String(),

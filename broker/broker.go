@@ -60,6 +60,7 @@ type Broker struct {
 	isr           isrChanger
 	live          *liveConfig
 	features      *features
+	security      *security
 	registrations *registrations
 	authorizer    *authorizer // nil: everybody may do everything
 	dispatcher    *api.Dispatcher
@@ -83,8 +84,13 @@ type isrChanger interface {
 
 // Open establishes who the broker is, opens its logs, and binds its listeners once no predecessor is registered any more. Nothing is served before Serve.
 func Open(ctx context.Context, v *config.Values, zk *zkstate.Client, log *logrus.Entry) (*Broker, error) {
+	credentials := newCredentials(zk, log.WithField("part", "security"))
+	secure, err := newSecurity(v, credentials)
+	if err != nil {
+		return nil, err
+	}
 	var id identity
-	err := zk.ThroughSessions(ctx, "finding out who this broker is", func() (err error) {
+	err = zk.ThroughSessions(ctx, "finding out who this broker is", func() (err error) {
 		if err = zk.MakePersistentPaths(ctx); err == nil {
 			id, err = establish(ctx, zk, v, vfs.OS)
 		}
@@ -94,6 +100,7 @@ func Open(ctx context.Context, v *config.Values, zk *zkstate.Client, log *logrus
 		return nil, err
 	}
 	b := &Broker{identity: id, values: v, zk: zk, log: log.WithField("broker", id.brokerID), cluster: metadata.NewCache(), features: newFeatures(zk), registrations: newRegistrations(zk)}
+	b.security = secure
 	b.door, b.homeless = newDoor(), newSignal()
 	b.epoch.Store(noBrokerEpoch)
 	if b.authorizer, err = newAuthorizer(ctx, zk, v, b.log.WithField("part", "authorizer")); err != nil {
@@ -101,6 +108,12 @@ func Open(ctx context.Context, v *config.Values, zk *zkstate.Client, log *logrus
 	}
 	if err := b.openLogs(ctx); err != nil {
 		return nil, err
+	}
+	if secure.credentials != nil {
+		b.live.users = credentials
+		if err := zk.ThroughSessions(ctx, "reading credentials", func() error { return credentials.load(ctx) }); err != nil {
+			return nil, errors.Join(err, b.logs.Close())
+		}
 	}
 	err = zk.ThroughSessions(ctx, "waiting for the registration before to end", func() error { return zk.AwaitUnheld(ctx, zkstate.BrokerIDPath(b.brokerID)) })
 	if err != nil {
@@ -128,11 +141,8 @@ func (b *Broker) BrokerEpoch() int64 { return b.epoch.Load() }
 func (b *Broker) Addr(listener string) net.Addr { return b.server.Addr(listener) }
 
 func (b *Broker) bind() error {
-	listeners, err := b.values.Listeners()
-	if err != nil {
-		return err
-	}
 	cfg := netserver.Config{
+		Listeners:           b.security.listeners,
 		MaxRequestBytes:     int32(b.values.Int("socket.request.max.bytes")),
 		QueuedMaxBytes:      queuedMaxBytes(b.values),
 		MaxConnections:      int(b.values.Int("max.connections")),
@@ -145,9 +155,7 @@ func (b *Broker) bind() error {
 	if backlog, set := b.values.Lookup("socket.listen.backlog.size"); set {
 		cfg.Backlog, _ = strconv.Atoi(backlog) // Kafka's default of 50 would shrink the system's queue
 	}
-	for _, l := range listeners {
-		cfg.Listeners = append(cfg.Listeners, netserver.Listener{Name: l.Name, Host: l.Host, Port: l.Port, Protocol: l.Protocol})
-	}
+	var err error
 	if b.server, err = netserver.Listen(cfg); err != nil {
 		return err
 	}
@@ -237,7 +245,7 @@ func maxDecompressed(v *config.Values) int {
 func (b *Broker) join() error {
 	v := b.values
 	ibp := v.ProtocolVersion("inter.broker.protocol.version")
-	b.peers = newPeers(b.cluster, v.InterBrokerListener(), b.brokerID, v.Millis("request.timeout.ms"), b.log.WithField("part", "peer"))
+	b.peers = newPeers(b.cluster, v.InterBrokerListener(), b.brokerID, v.Millis("request.timeout.ms"), b.security.between, b.log.WithField("part", "peer"))
 	if ibp >= config.V2_7IV2 {
 		b.isr = newISRByController(b.peers.askController, b.brokerID, b.BrokerEpoch, ibp >= config.V2_8IV0, b.log.WithField("part", "isr"))
 	} else {
@@ -317,9 +325,13 @@ func (b *Broker) dialLeader(leader partition.Endpoint, _ int) fetcher.Transport 
 		ClientID:      fmt.Sprintf("broker-%d-fetcher", b.brokerID),
 		Timeout:       b.values.Millis("replica.socket.timeout.ms"),
 		ReceiveBuffer: int(b.values.Int("replica.socket.receive.buffer.bytes")),
+		Security:      b.security.between,
 		Log:           b.log.WithField("part", "fetcher"),
 	})
 }
+
+// BetweenBrokers is how this broker's connections to others are secured.
+func (b *Broker) BetweenBrokers() peer.Security { return b.security.between }
 
 // rolesChanged tells the coordinators, and drops what is remembered of topics that were deleted here.
 func (b *Broker) rolesChanged(roles []partition.Role) {
@@ -440,7 +452,8 @@ func (b *Broker) Serve(controller Controller) {
 		defer registered.Close()
 		b.registrations.follow(ctx, registered.C())
 	})
-	b.door.Handler = b.dispatcher
+	b.security.gate.Next = b.dispatcher
+	b.door.Handler = b.security.gate
 	b.server.Serve(b.door)
 }
 

@@ -21,6 +21,7 @@ type peers struct {
 	listener string // the one between brokers
 	clientID string
 	timeout  time.Duration
+	security peer.Security
 	log      *logrus.Entry
 
 	mu struct {
@@ -35,8 +36,8 @@ type connectedPeer struct {
 	*peer.Peer
 }
 
-func newPeers(cluster *metadata.Cache, listener string, brokerID int32, timeout time.Duration, log *logrus.Entry) *peers {
-	p := &peers{cluster: cluster, listener: listener, clientID: strconv.Itoa(int(brokerID)), timeout: timeout, log: log}
+func newPeers(cluster *metadata.Cache, listener string, brokerID int32, timeout time.Duration, security peer.Security, log *logrus.Entry) *peers {
+	p := &peers{cluster: cluster, listener: listener, clientID: strconv.Itoa(int(brokerID)), timeout: timeout, security: security, log: log}
 	p.mu.byID = map[int32]*connectedPeer{}
 	return p
 }
@@ -63,7 +64,7 @@ func (p *peers) to(id int32) (*peer.Peer, error) {
 		if known != nil {
 			go known.Close() // waits for what is in flight, which must not hold up the new address
 		}
-		known = &connectedPeer{addr, peer.New(peer.Config{ID: id, Addr: addr, ClientID: p.clientID, Timeout: p.timeout, Log: p.log})}
+		known = &connectedPeer{addr, peer.New(peer.Config{ID: id, Addr: addr, ClientID: p.clientID, Timeout: p.timeout, Security: p.security, Log: p.log})}
 		p.mu.byID[id] = known
 	}
 	return known.Peer, nil

@@ -24,6 +24,7 @@ type liveConfig struct {
 	apply    func(topic string, c commitlog.Config) // tells the logs of a topic
 	changed  func(topic string, c commitlog.Config) // told of a topic whose own settings changed just now
 	broker   func(v *config.Values)                 // told of the broker's settings
+	users    *credentials                           // told of users' settings; nil: nobody asks
 
 	mu struct {
 		sync.Mutex
@@ -152,7 +153,10 @@ func (l *liveConfig) follow(ctx context.Context, events <-chan zkstate.Event) {
 			var err error
 			switch {
 			case e.Kind == zkstate.SessionStarted:
-				if err = l.load(ctx); err == nil {
+				if err = l.load(ctx); err == nil && l.users != nil {
+					err = l.users.load(ctx)
+				}
+				if err == nil {
 					l.applyAll()
 					err = l.catchUp(ctx)
 				}
@@ -218,6 +222,8 @@ func (l *liveConfig) reread(ctx context.Context, change zkstate.ConfigChange) er
 		l.apply(change.Name, logConfig(values, c))
 		l.changed(change.Name, logConfig(values, c))
 		l.log.Infof("topic %s now has the settings %v", change.Name, c)
+	case change.Type == zkstate.UserEntity && l.users != nil && !strings.Contains(change.Name, "/"):
+		l.users.changed(change.Name, c)
 	case change.Type == zkstate.BrokerEntity && (change.Name == zkstate.DefaultEntity || change.Name == l.brokerID):
 		l.mu.Lock()
 		if change.Name == zkstate.DefaultEntity {

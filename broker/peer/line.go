@@ -28,7 +28,7 @@ type Line struct {
 
 	mu struct {
 		sync.Mutex
-		socket net.Conn // nil: not connected
+		socket secured // without a connection: not connected
 	}
 }
 
@@ -123,10 +123,7 @@ func (l *Line) cause(ctx context.Context, err error) error {
 
 // connected gives the socket, making one if there is none: a fresh one, on which no answer has come.
 func (l *Line) connected(ctx context.Context, deadline time.Time) (socket net.Conn, fresh bool, err error) {
-	l.mu.Lock()
-	socket = l.mu.socket
-	l.mu.Unlock()
-	if socket != nil {
+	if socket = l.current(); socket != nil {
 		return socket, false, nil
 	}
 	ctx, cancel := context.WithDeadline(ctx, deadline)
@@ -136,28 +133,43 @@ func (l *Line) connected(ctx context.Context, deadline time.Time) (socket net.Co
 	if err := sleepUntil(ctx, l.pauses.until); err != nil {
 		return nil, false, err
 	}
-	if socket, err = l.cfg.connect(ctx); err != nil {
+	ready, err := l.cfg.connect(ctx)
+	if err != nil {
 		l.pauses.failed(time.Now())
 		return nil, false, err
 	}
-	l.in.Reset(socket)
+	l.in.Reset(ready)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ctx.Err() != nil {
-		_ = socket.Close()
+		_ = ready.Close()
 		return nil, false, ErrClosed
 	}
-	l.mu.socket = socket
-	return socket, true, nil
+	l.mu.socket = ready
+	return ready.Conn, true, nil
+}
+
+// current gives the socket, if there is one whose session is not over.
+func (l *Line) current() net.Conn {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mu.socket.Conn != nil && l.mu.socket.over(time.Now()) {
+		l.dropLocked()
+	}
+	return l.mu.socket.Conn
 }
 
 // drop ends the connection, from any goroutine.
 func (l *Line) drop() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.mu.socket != nil {
+	l.dropLocked()
+}
+
+func (l *Line) dropLocked() {
+	if l.mu.socket.Conn != nil {
 		_ = l.mu.socket.Close()
-		l.mu.socket = nil
+		l.mu.socket = secured{}
 	}
 }
 

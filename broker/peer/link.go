@@ -2,7 +2,6 @@ package peer
 
 import (
 	"bufio"
-	"net"
 	"sync"
 	"time"
 
@@ -13,7 +12,7 @@ import (
 // read deadline is always that of the oldest.
 type link struct {
 	peer   *Peer
-	socket net.Conn
+	socket secured
 	proven bool // the reader's: an answer has come
 
 	mu struct {
@@ -29,7 +28,7 @@ type sent struct {
 	correlation int32
 }
 
-func newLink(p *Peer, socket net.Conn) *link { return &link{peer: p, socket: socket} }
+func newLink(p *Peer, socket secured) *link { return &link{peer: p, socket: socket} }
 
 // send writes a call; false when the link was dead before and the call is untouched. From true on the link ends
 // the call, whatever happens. Only the peer's sender calls it.

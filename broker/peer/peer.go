@@ -27,8 +27,9 @@ type Config struct {
 	BackoffMin       time.Duration // between attempts to connect; 0: 50 ms, doubled up to BackoffMax
 	BackoffMax       time.Duration // 0: 1 s
 	// Dial connects; nil: TCP.
-	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
-	Log  *logrus.Entry
+	Dial     func(ctx context.Context, network, addr string) (net.Conn, error)
+	Security Security // the zero value: neither TLS nor SASL
+	Log      *logrus.Entry
 }
 
 var (
@@ -113,15 +114,15 @@ func (cfg Config) complete() Config {
 	return cfg
 }
 
-func (cfg *Config) connect(ctx context.Context) (net.Conn, error) {
+func (cfg *Config) connect(ctx context.Context) (secured, error) {
 	socket, err := cfg.Dial(ctx, "tcp", cfg.Addr)
 	if err != nil {
-		return nil, fmt.Errorf("cannot connect: %w", err)
+		return secured{}, fmt.Errorf("cannot connect: %w", err)
 	}
 	if tcp, ok := socket.(*net.TCPConn); ok && cfg.ReceiveBuffer > 0 {
 		_ = tcp.SetReadBuffer(cfg.ReceiveBuffer) // a wish; the kernel may clip it
 	}
-	return socket, nil
+	return cfg.secure(ctx, socket)
 }
 
 func orDefault[T int | int32 | time.Duration](value, fallback T) T {

@@ -48,6 +48,11 @@ func (p *Peer) dispatch(c *call) error {
 	}
 	for {
 		l, err := p.connected(ctx)
+		if err == nil && l.socket.over(time.Now()) {
+			if err = p.retire(ctx, l); err == nil {
+				continue
+			}
+		}
 		if err != nil {
 			<-p.slots
 			return err
@@ -58,6 +63,28 @@ func (p *Peer) dispatch(c *call) error {
 		// The link died before it took the call. Another attempt makes a new one.
 	}
 }
+
+// retire ends a link whose session is about to end, when everything that was sent on it is answered. Its caller has one slot.
+func (p *Peer) retire(ctx context.Context, l *link) error {
+	taken := 0
+	defer func() {
+		for range taken {
+			<-p.slots
+		}
+	}()
+	for taken < p.cfg.MaxInFlight-1 {
+		select {
+		case p.slots <- struct{}{}:
+			taken++
+		case <-ctx.Done():
+			return p.cause(ctx)
+		}
+	}
+	l.kill(errSessionOver)
+	return nil
+}
+
+var errSessionOver = errors.New("the SASL session is about to end")
 
 // cause tells why ctx, a call's with its deadline, is over.
 func (p *Peer) cause(ctx context.Context) error {

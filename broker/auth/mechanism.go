@@ -1,0 +1,21 @@
+package auth
+
+// Mechanism is one way of proving who one is. It may be used by many exchanges at a time.
+type Mechanism interface {
+	// Name is the mechanism's name in the protocol, such as PLAIN.
+	Name() string
+	// Begin begins an exchange.
+	Begin() Exchange
+}
+
+// Exchange is one client's attempt.
+type Exchange interface {
+	// Step takes what the client sent and gives what to send it. When user is not empty, the client is that user and the exchange is
+	// over. After an error it is over, too; a [Refusal] may be told to the client, another error may not.
+	Step(client []byte) (answer []byte, user string, err error)
+}
+
+// Refusal is an error whose text tells a client nothing that it should not know.
+type Refusal string
+
+func (r Refusal) Error() string { return string(r) }

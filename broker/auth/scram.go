@@ -1,0 +1,221 @@
+package auth
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/sha512"
+	"crypto/subtle"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"hash"
+	"strings"
+)
+
+// Scram is a mechanism of the SCRAM family (RFC 5802, RFC 7677), without channel binding: the client proves that it knows the
+// password without sending it, and the server that it knows the credential.
+//
+//	client: n,,n=user,r=NONCE               server: r=NONCE+more,s=salt,i=iterations
+//	client: c=biws,r=NONCE+more,p=proof     server: v=signature
+type Scram struct {
+	name string
+	hash func() hash.Hash
+	// credential finds a user's credential; nonce gives printable text without commas that nobody can guess.
+	credential func(user string) (Credential, bool)
+	nonce      func() string
+}
+
+// Credential is what a server knows of a password.
+type Credential struct {
+	Salt, StoredKey, ServerKey []byte
+	Iterations                 int
+}
+
+// leastIterations is below what Kafka's own tools make, and what it takes.
+const leastIterations = 4096
+
+// NewScram256 makes the mechanism SCRAM-SHA-256. credential finds what is known of a user; nonce gives printable text without commas
+// that nobody can guess.
+func NewScram256(credential func(user string) (Credential, bool), nonce func() string) *Scram {
+	return &Scram{"SCRAM-SHA-256", sha256.New, credential, nonce}
+}
+
+// NewScram512 makes the mechanism SCRAM-SHA-512.
+func NewScram512(credential func(user string) (Credential, bool), nonce func() string) *Scram {
+	return &Scram{"SCRAM-SHA-512", sha512.New, credential, nonce}
+}
+
+// Name implements Mechanism.
+func (m *Scram) Name() string { return m.name }
+
+// Begin implements Mechanism.
+func (m *Scram) Begin() Exchange { return &scramExchange{mechanism: m} }
+
+// scramExchange is an exchange; first is nil until the client's first message has come.
+type scramExchange struct {
+	mechanism  *Scram
+	first      *clientFirst
+	credential Credential
+	nonce      string // the client's and ours
+	challenge  string
+	over       bool
+}
+
+var (
+	errScramFormat = errors.New("not a SCRAM message of this place in the exchange")
+	errScramUser   = errors.New("no such user")
+	errScramProof  = errors.New("the proof does not hold")
+	errScramOver   = errors.New("the exchange is over")
+	errToken       = errors.New("delegation tokens are not served")
+)
+
+// Step implements Exchange.
+func (x *scramExchange) Step(client []byte) (answer []byte, user string, err error) {
+	switch {
+	case x.over:
+		return nil, "", errScramOver
+	case x.first == nil:
+		answer, err = x.challengeTo(string(client))
+	default:
+		x.over = true
+		if answer, err = x.verify(string(client)); err == nil {
+			user = x.first.user
+		}
+	}
+	x.over = x.over || err != nil
+	return answer, user, err
+}
+
+func (x *scramExchange) challengeTo(message string) ([]byte, error) {
+	first, err := parseClientFirst(message)
+	if err != nil {
+		return nil, err
+	}
+	var known bool
+	if x.credential, known = x.mechanism.credential(first.user); !known {
+		return nil, errScramUser
+	}
+	if first.actingAs != "" && first.actingAs != first.user {
+		return nil, Refusal("Authentication failed: Client requested an authorization id that is different from username")
+	}
+	if x.credential.Iterations < leastIterations {
+		return nil, fmt.Errorf("the credential has %d iterations, %d are the least", x.credential.Iterations, leastIterations)
+	}
+	x.first, x.nonce = first, first.nonce+x.mechanism.nonce()
+	x.challenge = fmt.Sprintf("r=%s,s=%s,i=%d", x.nonce, base64.StdEncoding.EncodeToString(x.credential.Salt), x.credential.Iterations)
+	return []byte(x.challenge), nil
+}
+
+// verify checks the proof: the client's key, hidden under a signature that the stored key can make, must be the one whose hash is
+// stored.
+func (x *scramExchange) verify(message string) ([]byte, error) {
+	final, err := parseClientFinal(message)
+	if err != nil {
+		return nil, err
+	}
+	if final.binding != x.first.gs2 || final.nonce != x.nonce {
+		return nil, errScramProof
+	}
+	exchanged := []byte(x.first.bare + "," + x.challenge + "," + final.withoutProof)
+	signature := x.mac(x.credential.StoredKey, exchanged)
+	if len(final.proof) != len(signature) {
+		return nil, errScramProof
+	}
+	key := make([]byte, len(signature))
+	subtle.XORBytes(key, final.proof, signature)
+	h := x.mechanism.hash()
+	h.Write(key)
+	if !hmac.Equal(h.Sum(nil), x.credential.StoredKey) {
+		return nil, errScramProof
+	}
+	return []byte("v=" + base64.StdEncoding.EncodeToString(x.mac(x.credential.ServerKey, exchanged))), nil
+}
+
+func (x *scramExchange) mac(key, text []byte) []byte {
+	h := hmac.New(x.mechanism.hash, key)
+	h.Write(text)
+	return h.Sum(nil)
+}
+
+type clientFirst struct {
+	gs2            string // what stands before bare, its comma included
+	bare           string
+	actingAs, user string
+	nonce          string
+}
+
+// parseClientFirst reads gs2-header (no channel binding, maybe whom to act as), user, nonce and extensions.
+func parseClientFirst(message string) (*clientFirst, error) {
+	fields := strings.Split(message, ",")
+	if len(fields) < 4 || fields[0] != "n" && fields[0] != "y" {
+		return nil, errScramFormat
+	}
+	f := &clientFirst{gs2: fields[0] + "," + fields[1] + ","}
+	f.bare = message[len(f.gs2):]
+	var ok bool
+	if fields[1] != "" {
+		if f.actingAs, ok = saslName(fields[1], "a="); !ok {
+			return nil, errScramFormat
+		}
+	}
+	if f.user, ok = saslName(fields[2], "n="); !ok {
+		return nil, errScramFormat
+	}
+	if f.nonce, ok = strings.CutPrefix(fields[3], "r="); !ok || !printable(f.nonce) {
+		return nil, errScramFormat
+	}
+	for _, extension := range fields[4:] {
+		if extension == "tokenauth=true" {
+			return nil, errToken
+		}
+	}
+	return f, nil
+}
+
+// saslName reads a name in which comma and equals sign are written =2C and =3D.
+func saslName(field, prefix string) (string, bool) {
+	name, ok := strings.CutPrefix(field, prefix)
+	if !ok || name == "" {
+		return "", false
+	}
+	if strings.Count(name, "=") != strings.Count(name, "=2C")+strings.Count(name, "=3D") {
+		return "", false
+	}
+	return strings.NewReplacer("=2C", ",", "=3D", "=").Replace(name), true
+}
+
+func printable(s string) bool {
+	return s != "" && strings.IndexFunc(s, func(r rune) bool { return r < 0x21 || r > 0x7e }) < 0
+}
+
+type clientFinal struct {
+	binding, nonce string
+	proof          []byte
+	withoutProof   string
+}
+
+// parseClientFinal reads channel binding, nonce, extensions and proof.
+func parseClientFinal(message string) (*clientFinal, error) {
+	fields := strings.Split(message, ",")
+	if len(fields) < 3 {
+		return nil, errScramFormat
+	}
+	binding, bound := bytes.CutPrefix([]byte(fields[0]), []byte("c="))
+	nonce, named := strings.CutPrefix(fields[1], "r=")
+	last := fields[len(fields)-1]
+	proof, proven := strings.CutPrefix(last, "p=")
+	if !bound || !named || !proven {
+		return nil, errScramFormat
+	}
+	f := &clientFinal{nonce: nonce, withoutProof: strings.TrimSuffix(message, ","+last)}
+	header, err := base64.StdEncoding.DecodeString(string(binding))
+	if err == nil {
+		f.proof, err = base64.StdEncoding.DecodeString(proof)
+	}
+	f.binding = string(header)
+	if err != nil {
+		return nil, errScramFormat
+	}
+	return f, nil
+}

@@ -1,0 +1,213 @@
+package broker
+
+import (
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/sasl"
+	"github.com/twmb/franz-go/pkg/sasl/plain"
+	"github.com/twmb/franz-go/pkg/sasl/scram"
+
+	"barnabas/broker/auth"
+	"barnabas/broker/netserver"
+	"barnabas/broker/peer"
+	"barnabas/broker/wire"
+	"barnabas/config"
+	"barnabas/ssl"
+)
+
+// security is what encrypts the listeners and who may come in by them, and as whom this broker goes to others. What cannot be served as it is meant is refused before anything is opened.
+type security struct {
+	values      *config.Values
+	logins      config.JAASFile
+	credentials *credentials // nil: no listener needs them
+
+	listeners []netserver.Listener
+	gate      *auth.Gate
+	between   peer.Security
+}
+
+func newSecurity(v *config.Values, credentials *credentials) (*security, error) {
+	s := &security{values: v}
+	listeners, err := v.Listeners()
+	if err != nil {
+		return nil, err
+	}
+	if s.usesCredentials(listeners) {
+		s.credentials = credentials
+	}
+	if s.logins, err = config.ReadJAASFile(config.LoginFile(os.Getenv("KAFKA_OPTS"))); err != nil {
+		return nil, fmt.Errorf("the JAAS file that KAFKA_OPTS names: %w", err)
+	}
+	for _, l := range listeners {
+		bound, err := s.listener(l)
+		if err != nil {
+			return nil, err
+		}
+		s.listeners = append(s.listeners, bound)
+	}
+	if s.gate, err = s.newGate(listeners); err != nil {
+		return nil, err
+	}
+	s.between, err = s.towardsBrokers(listeners)
+	return s, err
+}
+
+// settings are those of a listener.
+func (s *security) settings(listener string) ssl.Settings {
+	return func(name string) string { return s.values.ForListener(listener, name) }
+}
+
+// listener is what the server is told of a listener.
+func (s *security) listener(l config.Listener) (netserver.Listener, error) {
+	out := netserver.Listener{Name: l.Name, Host: l.Host, Port: l.Port, Protocol: l.Protocol}
+	if !l.Encrypted() {
+		return out, nil
+	}
+	var err error
+	if out.TLS, err = ssl.Server(s.settings(l.Name), s.clientAuth(l)); err != nil {
+		return out, fmt.Errorf("listener %s: %w", l.Name, err)
+	}
+	rules, err := ssl.ParseMapping(s.values.ForListener(l.Name, "ssl.principal.mapping.rules"))
+	if err != nil {
+		return out, fmt.Errorf("listener %s: %w", l.Name, err)
+	}
+	out.Identify = func(c *x509.Certificate) (wire.Principal, error) { return identify(c, rules) }
+	return out, nil
+}
+
+// clientAuth is ssl.client.auth as it holds for a listener: where SASL tells who a client is, only if the listener itself says so (KIP-684).
+func (s *security) clientAuth(l config.Listener) string {
+	const name = "ssl.client.auth"
+	if own, set := s.values.Lookup(config.OnListener(l.Name, name)); set || l.Authenticated() {
+		return own
+	}
+	return s.values.String(name)
+}
+
+func identify(c *x509.Certificate, rules *ssl.Mapping) (wire.Principal, error) {
+	name, err := ssl.DistinguishedName(c.RawSubject)
+	if err == nil {
+		name, err = rules.Name(name)
+	}
+	return wire.Principal{Type: wire.Anonymous.Type, Name: name}, err
+}
+
+// newGate makes what stands before the handlers of requests.
+func (s *security) newGate(listeners []config.Listener) (*auth.Gate, error) {
+	g := &auth.Gate{
+		Offers:       map[string][]auth.Offer{},
+		MaxFrame:     int32(s.values.Int("sasl.server.max.receive.size")),
+		FailureDelay: s.values.Millis("connection.failed.authentication.delay.ms"),
+	}
+	for _, l := range listeners {
+		if !l.Authenticated() {
+			continue
+		}
+		for _, name := range config.SplitList(s.values.ForListener(l.Name, "sasl.enabled.mechanisms")) {
+			m, err := s.mechanism(l.Name, name)
+			if err != nil {
+				return nil, fmt.Errorf("listener %s: %w", l.Name, err)
+			}
+			g.Offers[l.Name] = append(g.Offers[l.Name], auth.Offer{Mechanism: m, Lifetime: time.Duration(s.values.MaxReauth(l.Name, name)) * time.Millisecond})
+		}
+	}
+	return g, nil
+}
+
+// usesCredentials tells whether a listener offers SCRAM, whose credentials stand in ZooKeeper.
+func (s *security) usesCredentials(listeners []config.Listener) bool {
+	return slices.ContainsFunc(listeners, func(l config.Listener) bool {
+		return l.Authenticated() && strings.Contains(s.values.ForListener(l.Name, "sasl.enabled.mechanisms"), "SCRAM-")
+	})
+}
+
+func (s *security) mechanism(listener, name string) (auth.Mechanism, error) {
+	switch name {
+	case config.ScramSHA256:
+		return auth.NewScram256(s.credentials.lookup(name), rand.Text), nil
+	case config.ScramSHA512:
+		return auth.NewScram512(s.credentials.lookup(name), rand.Text), nil
+	}
+	modules, err := s.values.Logins(listener, name, s.logins)
+	if err != nil {
+		return nil, err
+	}
+	users := map[string]string{}
+	found := false
+	for _, m := range modules {
+		if m.Class != config.PlainLoginModule {
+			continue
+		}
+		found = true
+		for option, value := range m.Options {
+			if user, ok := strings.CutPrefix(option, "user_"); ok {
+				users[user] = value
+			}
+		}
+	}
+	if !found {
+		return nil, fmt.Errorf("%s has no users: %s, or a JAAS file that KAFKA_OPTS names, has to have an entry of %s",
+			name, config.OnListener(listener, strings.ToLower(name)+".sasl.jaas.config"), config.PlainLoginModule)
+	}
+	return &auth.Plain{Passwords: users}, nil
+}
+
+// towardsBrokers is how this broker goes to others.
+func (s *security) towardsBrokers(listeners []config.Listener) (peer.Security, error) {
+	var out peer.Security
+	name := s.values.InterBrokerListener()
+	at := slices.IndexFunc(listeners, func(l config.Listener) bool { return l.Name == name })
+	if at < 0 {
+		return out, fmt.Errorf("the listener between brokers, %s, is not among listeners", name)
+	}
+	l := listeners[at]
+	if l.Encrypted() {
+		c, err := ssl.Client(s.settings(name))
+		if err != nil {
+			return out, fmt.Errorf("listener %s: %w", name, err)
+		}
+		out.TLS = func(addr string) *tls.Config { return ssl.ForHost(c, addr) }
+	}
+	if l.Authenticated() {
+		var err error
+		if out.SASL, err = s.login(name, s.values.ForListener(name, "sasl.mechanism.inter.broker.protocol")); err != nil {
+			return out, fmt.Errorf("listener %s: %w", name, err)
+		}
+	}
+	return out, nil
+}
+
+// login is the client's side of a mechanism, as the user that JAAS names.
+func (s *security) login(listener, mechanism string) (sasl.Mechanism, error) {
+	modules, err := s.values.Logins(listener, mechanism, s.logins)
+	if err != nil {
+		return nil, err
+	}
+	wanted := config.ScramLoginModule
+	if mechanism == config.Plain {
+		wanted = config.PlainLoginModule
+	}
+	for _, m := range modules {
+		user, password := m.Options["username"], m.Options["password"]
+		if m.Class != wanted || user == "" {
+			continue
+		}
+		switch mechanism {
+		case config.Plain:
+			return plain.Auth{User: user, Pass: password}.AsMechanism(), nil
+		case config.ScramSHA256:
+			return scram.Auth{User: user, Pass: password}.AsSha256Mechanism(), nil
+		case config.ScramSHA512:
+			return scram.Auth{User: user, Pass: password}.AsSha512Mechanism(), nil
+		}
+	}
+	return nil, fmt.Errorf("brokers authenticate to each other by %s, and no entry of %s has a username: set %s, or name a JAAS file in KAFKA_OPTS",
+		mechanism, wanted, config.OnListener(listener, strings.ToLower(mechanism)+".sasl.jaas.config"))
+}
