@@ -25,11 +25,16 @@ func (d *Dispatcher) listOffsets(c *call, req *kmsg.ListOffsetsRequest) {
 	resp := kmsg.NewPtrListOffsetsResponse()
 	snapshot := d.deps.Metadata.Load()
 	twice := duplicatedOffsets(req)
+	rights := d.topicRights(c, kmsg.ACLOperationDescribe)
 	for i := range req.Topics {
 		t := &req.Topics[i]
 		to := kmsg.NewListOffsetsResponseTopic()
 		to.Topic = t.Topic
 		for j := range t.Partitions {
+			if !rights.allow(t.Topic) {
+				to.Partitions = append(to.Partitions, failedOffset(t.Partitions[j].Partition, kerr.TopicAuthorizationFailed))
+				continue
+			}
 			if _, dup := twice[metadata.TopicPartition{Topic: t.Topic, Partition: t.Partitions[j].Partition}]; dup && req.Version > 0 {
 				to.Partitions = append(to.Partitions, failedOffset(t.Partitions[j].Partition, kerr.InvalidRequest))
 				continue

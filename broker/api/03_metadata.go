@@ -26,20 +26,24 @@ import (
 //	12 topics by id
 //
 // All addresses are those of the listener that the request came in by; brokers
-// without it are left out. Authorized operations are always all of them.
+// without it are left out.
 func (d *Dispatcher) metadata(c *call, req *kmsg.MetadataRequest) {
 	if req.Version < 12 && !onlyNames(req.Topics) || !allNamed(req.Topics) {
 		c.answer(metadataError(req, kerr.InvalidRequest.Code))
 		return
 	}
 	snapshot := d.deps.Metadata.Load()
-	q := metadataQuery{req: req, snapshot: snapshot, listener: c.Conn.Listener}
+	q := metadataQuery{d: d, call: c, req: req, snapshot: snapshot, listener: c.Conn.Listener}
 	missing := q.collect()
 	if len(missing) == 0 {
 		c.answer(d.metadataAnswer(&q))
 		return
 	}
-	if !d.cfg.AutoCreateTopics || !(req.AllowAutoTopicCreation || req.Version < 4) {
+	create := d.cfg.AutoCreateTopics && (req.AllowAutoTopicCreation || req.Version < 4)
+	if create {
+		missing = q.creatable(missing)
+	}
+	if !create || len(missing) == 0 {
 		for _, name := range missing {
 			q.fail(name, unknownTopic(name))
 		}
@@ -100,6 +104,8 @@ func unknownTopic(name string) error {
 
 // metadataQuery gathers the topics of one answer.
 type metadataQuery struct {
+	d        *Dispatcher
+	call     *call
 	req      *kmsg.MetadataRequest
 	snapshot *metadata.Snapshot
 	listener string
@@ -108,12 +114,15 @@ type metadataQuery struct {
 
 // collect fills in what is known and returns the names that are not. A request
 // that has one id is a request by ids: names without an id are passed over, as
-// Kafka does.
+// Kafka does. Of topics that the client may not describe, only those that it asks
+// for by name or id are told of, and nothing but that.
 func (q *metadataQuery) collect() (missing []string) {
 	if q.req.Topics == nil || q.req.Version == 0 && len(q.req.Topics) == 0 {
 		q.topics = make([]kmsg.MetadataResponseTopic, 0, q.snapshot.TopicCount())
 		for t := range q.snapshot.Topics() {
-			q.add(t)
+			if q.d.sees(q.call, kmsg.ACLOperationDescribe, kmsg.ACLResourceTypeTopic, t.Name) {
+				q.add(t)
+			}
 		}
 		return nil
 	}
@@ -127,6 +136,10 @@ func (q *metadataQuery) collect() (missing []string) {
 			continue
 		}
 		seen[name] = struct{}{}
+		if !q.d.mayTopic(q.call, kmsg.ACLOperationDescribe, name) {
+			q.hide(&name, metadata.TopicID{}, false)
+			continue
+		}
 		if t := q.snapshot.Topic(name); t != nil {
 			q.add(t)
 		} else {
@@ -156,9 +169,45 @@ func (q *metadataQuery) byID() bool {
 		q.topics = append(q.topics, unknown)
 	}
 	for _, t := range known {
-		q.add(t)
+		if q.d.mayTopic(q.call, kmsg.ACLOperationDescribe, t.Name) {
+			q.add(t)
+		} else {
+			q.hide(nil, t.ID, false)
+		}
 	}
 	return len(ids) > 0
+}
+
+// creatable is those of the missing topics that the client may have created; the
+// others are told of as unauthorized.
+func (q *metadataQuery) creatable(missing []string) []string {
+	if q.d.seesCluster(q.call, kmsg.ACLOperationCreate) {
+		return missing
+	}
+	var names []string
+	for _, name := range missing {
+		if q.d.mayTopic(q.call, kmsg.ACLOperationCreate, name) {
+			names = append(names, name)
+		} else {
+			q.hide(&name, metadata.TopicID{}, isInternal(name))
+		}
+	}
+	return names
+}
+
+// hide tells that there is nothing to tell.
+func (q *metadataQuery) hide(name *string, id metadata.TopicID, internal bool) {
+	t := kmsg.NewMetadataResponseTopic()
+	t.ErrorCode = kerr.TopicAuthorizationFailed.Code
+	t.Topic, t.TopicID, t.IsInternal = name, id, internal
+	q.topics = append(q.topics, t)
+}
+
+// operations are those that the client may do on a topic, if it asks for them.
+func (q *metadataQuery) operations(t *kmsg.MetadataResponseTopic) {
+	if q.req.Version >= 8 && q.req.IncludeTopicAuthorizedOperations {
+		t.AuthorizedOperations = q.d.authorizedOperations(q.call, kmsg.ACLResourceTypeTopic, *t.Topic)
+	}
 }
 
 func (q *metadataQuery) fail(name string, err error) {
@@ -166,18 +215,14 @@ func (q *metadataQuery) fail(name string, err error) {
 	t.Topic = kmsg.StringPtr(name)
 	t.ErrorCode, _ = code(err)
 	t.IsInternal = isInternal(name)
-	if q.req.Version >= 8 && q.req.IncludeTopicAuthorizedOperations {
-		t.AuthorizedOperations = topicOperations
-	}
+	q.operations(&t)
 	q.topics = append(q.topics, t)
 }
 
 func (q *metadataQuery) add(from *metadata.Topic) {
 	t := kmsg.NewMetadataResponseTopic()
 	t.Topic, t.TopicID, t.IsInternal = &from.Name, from.ID, isInternal(from.Name)
-	if q.req.Version >= 8 && q.req.IncludeTopicAuthorizedOperations {
-		t.AuthorizedOperations = topicOperations
-	}
+	q.operations(&t)
 	t.Partitions = make([]kmsg.MetadataResponseTopicPartition, len(from.Partitions))
 	for i, p := range from.Partitions {
 		q.partition(&t.Partitions[i], p)
@@ -228,7 +273,7 @@ func (d *Dispatcher) metadataAnswer(q *metadataQuery) *kmsg.MetadataResponse {
 	resp.ControllerID = q.snapshot.ControllerID
 	resp.Topics = q.topics
 	if q.req.Version >= 8 && q.req.Version <= 10 && q.req.IncludeClusterAuthorizedOperations {
-		resp.AuthorizedOperations = clusterOperations
+		resp.AuthorizedOperations = d.clusterOperations(q.call)
 	}
 	for _, id := range q.snapshot.BrokerIDs() {
 		b := q.snapshot.Brokers[id]
@@ -240,12 +285,3 @@ func (d *Dispatcher) metadataAnswer(q *metadataQuery) *kmsg.MetadataResponse {
 	}
 	return resp
 }
-
-// Authorized operations as bits by the operation's number, everything allowed:
-// of a topic read, write, create, delete, alter, describe, describe and alter
-// configs; of the cluster create, alter, describe, cluster action, describe and
-// alter configs, idempotent write.
-const (
-	topicOperations   int32 = 1<<3 | 1<<4 | 1<<5 | 1<<6 | 1<<7 | 1<<8 | 1<<10 | 1<<11
-	clusterOperations int32 = 1<<5 | 1<<7 | 1<<8 | 1<<9 | 1<<10 | 1<<11 | 1<<12
-)

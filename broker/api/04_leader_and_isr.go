@@ -42,6 +42,10 @@ func (d *Dispatcher) leaderAndISR(c *call, req *kmsg.LeaderAndISRRequest) {
 			order.Partitions = append(order.Partitions, leaderAndISRPartition(t.Topic, commitlog.TopicID(t.TopicID), &t.PartitionStates[j]))
 		}
 	}
+	if !d.mayCluster(c, kmsg.ACLOperationClusterAction) {
+		c.answer(refusedLeaderAndISR(req.Version, order.Partitions, kerr.ClusterAuthorizationFailed))
+		return
+	}
 	if req.IsKRaftController {
 		c.answer(refusedLeaderAndISR(req.Version, order.Partitions, kerr.UnknownServerError))
 		return

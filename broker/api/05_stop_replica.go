@@ -25,6 +25,15 @@ func (d *Dispatcher) stopReplica(c *call, req *kmsg.StopReplicaRequest) {
 		Partitions:      stopReplicas(req),
 	}
 	resp := kmsg.NewPtrStopReplicaResponse()
+	if !d.mayCluster(c, kmsg.ACLOperationClusterAction) {
+		resp.ErrorCode = kerr.ClusterAuthorizationFailed.Code
+		for _, p := range order.Partitions {
+			tp := commitlog.TopicPartition{Topic: p.Topic, Partition: p.Partition}
+			resp.Partitions = append(resp.Partitions, stopReplicaAnswer(tp, kerr.ClusterAuthorizationFailed))
+		}
+		c.answer(resp)
+		return
+	}
 	if req.IsKRaftController {
 		resp.ErrorCode = kerr.UnknownServerError.Code
 		c.answer(resp)

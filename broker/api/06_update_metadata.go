@@ -23,7 +23,10 @@ import (
 // Not honoured: updates of a KRaft controller (KIP-866), which are refused.
 func (d *Dispatcher) updateMetadata(c *call, req *kmsg.UpdateMetadataRequest) {
 	resp := kmsg.NewPtrUpdateMetadataResponse()
-	err := d.applyMetadata(req)
+	err := error(kerr.ClusterAuthorizationFailed)
+	if d.mayCluster(c, kmsg.ACLOperationClusterAction) {
+		err = d.applyMetadata(req)
+	}
 	if err != nil {
 		d.log.WithError(err).WithField("controller", req.ControllerID).Info("refused UpdateMetadata")
 	}

@@ -13,6 +13,12 @@ import (
 //
 // Who is not the controller says STALE_CONTROLLER_EPOCH here, as Kafka does.
 func (d *Dispatcher) controlledShutdown(c *call, req *kmsg.ControlledShutdownRequest) {
+	if !d.mayCluster(c, kmsg.ACLOperationClusterAction) {
+		resp := kmsg.NewPtrControlledShutdownResponse()
+		resp.ErrorCode = kerr.ClusterAuthorizationFailed.Code
+		c.answer(resp)
+		return
+	}
 	d.deps.Controller.Do(req, func(resp kmsg.Response) {
 		if r, ok := resp.(*kmsg.ControlledShutdownResponse); ok && r.ErrorCode == kerr.NotController.Code {
 			r.ErrorCode = kerr.StaleControllerEpoch.Code

@@ -7,6 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"barnabas/broker/group"
+	"barnabas/broker/metadata"
 )
 
 // OffsetCommit, key 8, versions 0 to 9.
@@ -27,13 +28,15 @@ func (d *Dispatcher) offsetCommit(c *call, req *kmsg.OffsetCommitRequest) {
 	rows := offsetRows(resp)
 	ask := &group.CommitRequest{Group: req.Group, Generation: req.Generation, MemberID: req.MemberID, InstanceID: req.InstanceID}
 	snapshot := d.deps.Metadata.Load()
+	mayGroup := d.mayGroup(c, kmsg.ACLOperationRead, req.Group)
+	rights := d.topicRights(c, kmsg.ACLOperationRead)
 	for i := range req.Topics {
 		t := &req.Topics[i]
 		for j := range t.Partitions {
 			p := &t.Partitions[j]
 			tp := group.TopicPartition{Topic: t.Topic, Partition: p.Partition}
-			if snapshot.Partition(t.Topic, p.Partition) == nil {
-				rows.add(tp, kerr.UnknownTopicOrPartition)
+			if err := commitRefused(mayGroup, &rights, snapshot, tp); err != nil {
+				rows.add(tp, err)
 				continue
 			}
 			ask.Offsets = append(ask.Offsets, group.Commit{
@@ -60,6 +63,20 @@ func (d *Dispatcher) offsetCommit(c *call, req *kmsg.OffsetCommitRequest) {
 			c.answer(resp)
 		})
 	}
+}
+
+// commitRefused tells why no offset of a partition is committed, before any
+// coordinator is asked.
+func commitRefused(mayGroup bool, rights *topicRights, snapshot *metadata.Snapshot, tp group.TopicPartition) error {
+	switch {
+	case !mayGroup:
+		return kerr.GroupAuthorizationFailed
+	case !rights.allow(tp.Topic):
+		return kerr.TopicAuthorizationFailed
+	case snapshot.Partition(tp.Topic, tp.Partition) == nil:
+		return kerr.UnknownTopicOrPartition
+	}
+	return nil
 }
 
 func (d *Dispatcher) commitLegacy(ctx context.Context, name string, o *group.Commit) error {

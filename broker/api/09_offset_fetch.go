@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -26,7 +27,7 @@ import (
 // leaves them out, and the client without an answer.)
 func (d *Dispatcher) offsetFetch(c *call, req *kmsg.OffsetFetchRequest) {
 	if req.Version == 0 {
-		d.work(c, func(ctx context.Context) { c.answer(d.fetchLegacy(ctx, req)) })
+		d.work(c, func(ctx context.Context) { c.answer(d.fetchLegacy(ctx, c, req)) })
 		return
 	}
 	if req.Version < 8 {
@@ -36,7 +37,7 @@ func (d *Dispatcher) offsetFetch(c *call, req *kmsg.OffsetFetchRequest) {
 				ask.Partitions = append(ask.Partitions, group.TopicPartition{Topic: req.Topics[i].Topic, Partition: p})
 			}
 		}
-		d.deps.Groups.FetchOffsets(ask, func(r group.FetchOffsetsResult) { c.answer(offsetFetchSingle(req.Version, ask, r)) })
+		d.fetchOffsets(c, ask, func(r group.FetchOffsetsResult) { c.answer(offsetFetchSingle(req.Version, ask, r)) })
 		return
 	}
 	d.offsetFetchGroups(c, req)
@@ -59,13 +60,43 @@ func (d *Dispatcher) offsetFetchGroups(c *call, req *kmsg.OffsetFetchRequest) {
 				ask.Partitions = append(ask.Partitions, group.TopicPartition{Topic: from.Topics[j].Topic, Partition: p})
 			}
 		}
-		d.deps.Groups.FetchOffsets(ask, func(r group.FetchOffsetsResult) {
+		d.fetchOffsets(c, ask, func(r group.FetchOffsetsResult) {
 			*to = offsetFetchGroup(ask.Group, r)
 			if left.Add(-1) == 0 {
 				c.answer(resp)
 			}
 		})
 	}
+}
+
+// fetchOffsets asks the group for the offsets of topics that the client may describe.
+// Of the others it is told that it may not, or nothing where it asked for all.
+func (d *Dispatcher) fetchOffsets(c *call, ask *group.FetchOffsetsRequest, reply func(group.FetchOffsetsResult)) {
+	if !d.mayGroup(c, kmsg.ACLOperationDescribe, ask.Group) {
+		reply(group.FetchOffsetsResult{Err: kerr.GroupAuthorizationFailed})
+		return
+	}
+	if d.deps.Authorizer == nil {
+		d.deps.Groups.FetchOffsets(ask, reply)
+		return
+	}
+	rights := d.topicRights(c, kmsg.ACLOperationDescribe)
+	var hidden []group.FetchedOffset
+	allowed := *ask
+	allowed.Partitions = slices.DeleteFunc(slices.Clone(ask.Partitions), func(tp group.TopicPartition) bool {
+		if rights.allow(tp.Topic) {
+			return false
+		}
+		hidden = append(hidden, group.FetchedOffset{TopicPartition: tp, Err: kerr.TopicAuthorizationFailed, Offset: group.NoOffset, LeaderEpoch: -1})
+		return true
+	})
+	d.deps.Groups.FetchOffsets(&allowed, func(r group.FetchOffsetsResult) {
+		if r.Err == nil {
+			r.Offsets = slices.DeleteFunc(r.Offsets, func(o group.FetchedOffset) bool { return !rights.allow(o.Topic) })
+			r.Offsets = append(r.Offsets, hidden...)
+		}
+		reply(r)
+	})
 }
 
 func offsetFetchGroup(name string, r group.FetchOffsetsResult) kmsg.OffsetFetchResponseGroup {
@@ -115,15 +146,22 @@ func offsetFetchSingle(version int16, ask *group.FetchOffsetsRequest, r group.Fe
 }
 
 // fetchLegacy answers version 0.
-func (d *Dispatcher) fetchLegacy(ctx context.Context, req *kmsg.OffsetFetchRequest) *kmsg.OffsetFetchResponse {
+func (d *Dispatcher) fetchLegacy(ctx context.Context, c *call, req *kmsg.OffsetFetchRequest) *kmsg.OffsetFetchResponse {
 	var r group.FetchOffsetsResult
 	snapshot := d.deps.Metadata.Load()
+	mayGroup := d.mayGroup(c, kmsg.ACLOperationDescribe, req.Group)
+	rights := d.topicRights(c, kmsg.ACLOperationDescribe)
 	for i := range req.Topics {
 		t := &req.Topics[i]
 		for _, p := range t.Partitions {
 			o := group.FetchedOffset{TopicPartition: group.TopicPartition{Topic: t.Topic, Partition: p}, Offset: group.NoOffset, LeaderEpoch: -1}
 			found := false
-			if snapshot.Partition(t.Topic, p) != nil {
+			switch {
+			case !mayGroup:
+				o.Err = kerr.GroupAuthorizationFailed
+			case !rights.allow(t.Topic):
+				o.Err = kerr.TopicAuthorizationFailed
+			case snapshot.Partition(t.Topic, p) != nil:
 				var at int64
 				if at, found, o.Err = d.deps.LegacyOffsets.Fetch(ctx, req.Group, t.Topic, p); found {
 					o.Offset = at

@@ -78,6 +78,12 @@ var nowhere = coordinatorNode{node: -1, port: -1}
 
 func (d *Dispatcher) coordinator(c *call, req *kmsg.FindCoordinatorRequest, key string) (coordinatorNode, error) {
 	switch kind := req.CoordinatorType; {
+	case kind == groupCoordinator && !d.mayGroup(c, kmsg.ACLOperationDescribe, key):
+		return nowhere, kerr.GroupAuthorizationFailed
+	case kind == transactionCoordinator && !d.mayTransaction(c, kmsg.ACLOperationDescribe, key):
+		return nowhere, kerr.TransactionalIDAuthorizationFailed
+	case kind == shareCoordinator && req.Version >= 6 && !d.mayCluster(c, kmsg.ACLOperationClusterAction):
+		return nowhere, kerr.ClusterAuthorizationFailed
 	case kind == groupCoordinator:
 		return d.leaderOf(c, offsetsTopic, d.deps.Groups.PartitionFor(key))
 	case kind == transactionCoordinator:

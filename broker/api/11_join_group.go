@@ -5,6 +5,7 @@ import (
 	"net"
 	"strings"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"barnabas/broker/group"
@@ -21,6 +22,10 @@ import (
 //	8  reason (KIP-800)
 //	9  a static leader that comes back may be told not to assign (KIP-814)
 func (d *Dispatcher) joinGroup(c *call, req *kmsg.JoinGroupRequest) {
+	if !d.mayGroup(c, kmsg.ACLOperationRead, req.Group) {
+		c.answer(joinGroupAnswer(req, group.JoinResult{Err: kerr.GroupAuthorizationFailed, Generation: group.NoGeneration}))
+		return
+	}
 	ask := &group.JoinRequest{
 		Group: req.Group, MemberID: req.MemberID, InstanceID: req.InstanceID,
 		RequireMemberID: req.Version >= 4 && req.InstanceID == nil, CanSkipAssignment: req.Version >= 9,
@@ -37,21 +42,23 @@ func (d *Dispatcher) joinGroup(c *call, req *kmsg.JoinGroupRequest) {
 	for i, p := range req.Protocols {
 		ask.Protocols[i] = group.Protocol{Name: p.Name, Metadata: p.Metadata}
 	}
-	d.deps.Groups.Join(ask, func(r group.JoinResult) {
-		resp := kmsg.NewPtrJoinGroupResponse()
-		resp.ErrorCode, _ = code(r.Err)
-		resp.Generation, resp.ProtocolType, resp.Protocol = r.Generation, r.ProtocolType, r.Protocol
-		resp.LeaderID, resp.SkipAssignment, resp.MemberID = r.LeaderID, r.SkipAssignment, r.MemberID
-		if req.Version < 7 && r.Protocol == nil {
-			resp.Protocol = new(string)
-		}
-		resp.Members = make([]kmsg.JoinGroupResponseMember, len(r.Members))
-		for i, m := range r.Members {
-			to := &resp.Members[i]
-			to.MemberID, to.InstanceID, to.ProtocolMetadata = m.MemberID, m.InstanceID, m.Metadata
-		}
-		c.answer(resp)
-	})
+	d.deps.Groups.Join(ask, func(r group.JoinResult) { c.answer(joinGroupAnswer(req, r)) })
+}
+
+func joinGroupAnswer(req *kmsg.JoinGroupRequest, r group.JoinResult) *kmsg.JoinGroupResponse {
+	resp := kmsg.NewPtrJoinGroupResponse()
+	resp.ErrorCode, _ = code(r.Err)
+	resp.Generation, resp.ProtocolType, resp.Protocol = r.Generation, r.ProtocolType, r.Protocol
+	resp.LeaderID, resp.SkipAssignment, resp.MemberID = r.LeaderID, r.SkipAssignment, r.MemberID
+	if req.Version < 7 && r.Protocol == nil {
+		resp.Protocol = new(string)
+	}
+	resp.Members = make([]kmsg.JoinGroupResponseMember, len(r.Members))
+	for i, m := range r.Members {
+		to := &resp.Members[i]
+		to.MemberID, to.InstanceID, to.ProtocolMetadata = m.MemberID, m.InstanceID, m.Metadata
+	}
+	return resp
 }
 
 // javaAddress is an address as Java prints one without a name, which tools show

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"barnabas/broker/group"
@@ -13,6 +14,12 @@ import (
 //	4  flexible
 //	5  reason (KIP-800)
 func (d *Dispatcher) leaveGroup(c *call, req *kmsg.LeaveGroupRequest) {
+	if !d.mayGroup(c, kmsg.ACLOperationRead, req.Group) {
+		resp := kmsg.NewPtrLeaveGroupResponse()
+		resp.ErrorCode = kerr.GroupAuthorizationFailed.Code
+		c.answer(resp)
+		return
+	}
 	ask := &group.LeaveRequest{Group: req.Group}
 	if req.Version < 3 {
 		ask.Members = []group.LeavingMember{{MemberID: req.MemberID, Reason: "not provided"}}

@@ -17,6 +17,10 @@ func (d *Dispatcher) syncGroup(c *call, req *kmsg.SyncGroupRequest) {
 		c.answer(syncGroupAnswer(group.SyncResult{Err: kerr.InconsistentGroupProtocol}))
 		return
 	}
+	if !d.mayGroup(c, kmsg.ACLOperationRead, req.Group) {
+		c.answer(syncGroupAnswer(group.SyncResult{Err: kerr.GroupAuthorizationFailed}))
+		return
+	}
 	ask := &group.SyncRequest{
 		Group: req.Group, Generation: req.Generation, MemberID: req.MemberID, InstanceID: req.InstanceID,
 		ProtocolType: req.ProtocolType, Protocol: req.Protocol, Assignments: make([]group.Assignment, len(req.GroupAssignment)),

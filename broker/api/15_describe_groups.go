@@ -3,6 +3,7 @@ package api
 import (
 	"sync/atomic"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"barnabas/broker/group"
@@ -26,10 +27,10 @@ func (d *Dispatcher) describeGroups(c *call, req *kmsg.DescribeGroupsRequest) {
 	var left atomic.Int32
 	left.Store(int32(len(req.Groups)))
 	for i, name := range req.Groups {
-		d.deps.Groups.Describe(name, func(g group.Description) {
+		d.describeGroup(c, name, func(g group.Description) {
 			resp.Groups[i] = describedGroup(&g)
 			if req.IncludeAuthorizedOperations && g.Err == nil {
-				resp.Groups[i].AuthorizedOperations = groupOperations
+				resp.Groups[i].AuthorizedOperations = d.authorizedOperations(c, kmsg.ACLResourceTypeGroup, name)
 			}
 			if left.Add(-1) == 0 {
 				c.answer(resp)
@@ -38,9 +39,13 @@ func (d *Dispatcher) describeGroups(c *call, req *kmsg.DescribeGroupsRequest) {
 	}
 }
 
-// groupOperations is everything that may be done to a group: read, delete,
-// describe.
-const groupOperations int32 = 1<<3 | 1<<6 | 1<<8
+func (d *Dispatcher) describeGroup(c *call, name string, reply func(group.Description)) {
+	if !d.mayGroup(c, kmsg.ACLOperationDescribe, name) {
+		reply(group.Description{Group: name, Err: kerr.GroupAuthorizationFailed})
+		return
+	}
+	d.deps.Groups.Describe(name, reply)
+}
 
 func describedGroup(g *group.Description) kmsg.DescribeGroupsResponseGroup {
 	to := kmsg.NewDescribeGroupsResponseGroup()

@@ -15,11 +15,15 @@ import (
 //	4  filter by state; states in the answer (KIP-518)
 //	5  filter by type; types in the answer (KIP-848). All are "classic" here.
 func (d *Dispatcher) listGroups(c *call, req *kmsg.ListGroupsRequest) {
+	mayAll := d.seesCluster(c, kmsg.ACLOperationDescribe)
 	d.deps.Groups.List(func(list []group.Listed, err error) {
 		resp := kmsg.NewPtrListGroupsResponse()
 		resp.ErrorCode, _ = code(err)
 		for _, g := range list {
 			if !passes(req.StatesFilter, g.State.String()) || !passes(req.TypesFilter, classicGroup) {
+				continue
+			}
+			if !mayAll && !d.sees(c, kmsg.ACLOperationDescribe, kmsg.ACLResourceTypeGroup, g.Group) {
 				continue
 			}
 			row := kmsg.NewListGroupsResponseGroup()

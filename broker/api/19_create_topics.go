@@ -64,6 +64,7 @@ func (op *createCall) specs(snapshot *metadata.Snapshot) []admin.TopicSpec {
 	for i := range op.req.Topics {
 		named[op.req.Topics[i].Topic]++
 	}
+	mayAll := op.d.seesCluster(op.call, kmsg.ACLOperationCreate)
 	var specs []admin.TopicSpec
 	for i := range op.req.Topics {
 		ask := &op.req.Topics[i]
@@ -75,6 +76,8 @@ func (op *createCall) specs(snapshot *metadata.Snapshot) []admin.TopicSpec {
 			op.fail(&row, kerr.InvalidRequest, "Creation of internal topic "+metadataTopic+" is prohibited.")
 		case named[ask.Topic] > 1:
 			op.fail(&row, kerr.InvalidRequest, "Found multiple entries for this topic.")
+		case !mayAll && !op.d.mayTopic(op.call, kmsg.ACLOperationCreate, ask.Topic):
+			op.fail(&row, kerr.TopicAuthorizationFailed, "Authorization failed.")
 		case snapshot.Topic(ask.Topic) != nil:
 			op.fail(&row, kerr.TopicAlreadyExists, fmt.Sprintf("Topic '%s' already exists.", ask.Topic))
 		default:
@@ -115,7 +118,7 @@ func (op *createCall) created(results []admin.TopicResult) {
 	for i := range op.resp.Topics {
 		row := &op.resp.Topics[i]
 		if r := byName[row.Topic]; r != nil && row.ErrorCode == 0 {
-			fillCreated(row, r)
+			op.fillCreated(row, r)
 		}
 	}
 	if op.req.ValidateOnly || !waiting {
@@ -131,12 +134,16 @@ func (op *createCall) created(results []admin.TopicResult) {
 	})
 }
 
-func fillCreated(row *kmsg.CreateTopicsResponseTopic, r *admin.TopicResult) {
+func (op *createCall) fillCreated(row *kmsg.CreateTopicsResponseTopic, r *admin.TopicResult) {
 	if r.Err != nil {
 		row.ErrorCode, row.ErrorMessage = code(r.Err)
 		return
 	}
 	row.TopicID = r.ID
+	if !op.d.sees(op.call, kmsg.ACLOperationDescribeConfigs, kmsg.ACLResourceTypeTopic, row.Topic) {
+		row.ConfigErrorCode = kerr.TopicAuthorizationFailed.Code
+		return
+	}
 	row.NumPartitions, row.ReplicationFactor = r.NumPartitions, r.ReplicationFactor
 	for _, c := range r.Configs {
 		to := kmsg.NewCreateTopicsResponseTopicConfig()

@@ -96,6 +96,9 @@ func (op *deleteCall) names(topics []kmsg.DeleteTopicsRequestTopic, snapshot *me
 		} else if t = snapshot.Topic(stringOrEmpty(row.Topic)); t == nil {
 			row.ErrorCode = kerr.UnknownTopicOrPartition.Code
 		}
+		if refused := op.refused(&row); refused {
+			t = nil
+		}
 		if t != nil {
 			if _, twice := listed[t.Name]; !twice {
 				listed[t.Name] = struct{}{}
@@ -105,6 +108,23 @@ func (op *deleteCall) names(topics []kmsg.DeleteTopicsRequestTopic, snapshot *me
 		op.resp.Topics = append(op.resp.Topics, row)
 	}
 	return names
+}
+
+// refused tells whether the client may not delete the topic of a row. Who asks by
+// an id, and may not describe the topic, does not learn its name either.
+func (op *deleteCall) refused(row *kmsg.DeleteTopicsResponseTopic) bool {
+	if row.Topic == nil {
+		return false
+	}
+	hidden := row.TopicID != ([16]byte{}) && !op.d.mayTopic(op.call, kmsg.ACLOperationDescribe, *row.Topic)
+	if !hidden && op.d.mayTopic(op.call, kmsg.ACLOperationDelete, *row.Topic) {
+		return false
+	}
+	row.ErrorCode = kerr.TopicAuthorizationFailed.Code
+	if hidden {
+		row.Topic = nil
+	}
+	return true
 }
 
 // marked takes over what became of the marks, and waits for the topics to go.

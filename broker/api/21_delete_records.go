@@ -19,11 +19,14 @@ func (d *Dispatcher) deleteRecords(c *call, req *kmsg.DeleteRecordsRequest) {
 	snapshot := d.deps.Metadata.Load()
 	offsets := make(map[commitlog.TopicPartition]int64)
 	refused := make(map[commitlog.TopicPartition]partition.DeleteRecordsResult)
+	rights := d.topicRights(c, kmsg.ACLOperationDelete)
 	for i := range req.Topics {
 		t := &req.Topics[i]
 		for _, p := range t.Partitions {
 			tp := commitlog.TopicPartition{Topic: t.Topic, Partition: p.Partition}
 			switch {
+			case !rights.allow(t.Topic):
+				refused[tp] = partition.DeleteRecordsResult{LowWatermark: -1, Err: kerr.TopicAuthorizationFailed}
 			case snapshot.Partition(t.Topic, p.Partition) == nil:
 				refused[tp] = partition.DeleteRecordsResult{LowWatermark: -1, Err: kerr.UnknownTopicOrPartition}
 			case isInternal(t.Topic):

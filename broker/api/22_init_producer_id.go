@@ -21,6 +21,10 @@ import (
 // had before; one with a transactional id is the coordinator's business.
 func (d *Dispatcher) initProducerID(c *call, req *kmsg.InitProducerIDRequest) {
 	switch {
+	case req.TransactionalID != nil && !d.mayTransaction(c, kmsg.ACLOperationWrite, *req.TransactionalID):
+		c.answer(initProducerIDFailed(kerr.TransactionalIDAuthorizationFailed))
+	case req.TransactionalID == nil && !d.mayWriteIdempotently(c):
+		c.answer(initProducerIDFailed(kerr.ClusterAuthorizationFailed))
 	case (req.ProducerID == txn.NoProducerID) != (req.ProducerEpoch == txn.NoProducerEpoch):
 		c.answer(initProducerIDFailed(kerr.InvalidRequest))
 	case req.TransactionalID == nil:
@@ -28,6 +32,13 @@ func (d *Dispatcher) initProducerID(c *call, req *kmsg.InitProducerIDRequest) {
 	default:
 		d.initTransactional(c, req)
 	}
+}
+
+// mayWriteIdempotently asks for a right on the cluster, or, as since KIP-679, for one to
+// write to any topic.
+func (d *Dispatcher) mayWriteIdempotently(c *call) bool {
+	return d.seesCluster(c, kmsg.ACLOperationIdempotentWrite) ||
+		d.deps.Authorizer.AllowsAny(*c.who, kmsg.ACLOperationWrite, kmsg.ACLResourceTypeTopic)
 }
 
 func (d *Dispatcher) initTransactional(c *call, req *kmsg.InitProducerIDRequest) {

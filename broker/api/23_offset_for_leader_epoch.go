@@ -1,6 +1,7 @@
 package api
 
 import (
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"barnabas/broker/metadata"
@@ -17,11 +18,21 @@ import (
 func (d *Dispatcher) offsetForLeaderEpoch(c *call, req *kmsg.OffsetForLeaderEpochRequest) {
 	snapshot := d.deps.Metadata.Load()
 	resp := kmsg.NewPtrOffsetForLeaderEpochResponse()
+	rights := d.topicRights(c, kmsg.ACLOperationDescribe)
+	if d.seesCluster(c, kmsg.ACLOperationClusterAction) {
+		rights.everyTopic(true)
+	}
 	for i := range req.Topics {
 		t := &req.Topics[i]
 		to := kmsg.NewOffsetForLeaderEpochResponseTopic()
 		to.Topic = t.Topic
 		for j := range t.Partitions {
+			if !rights.allow(t.Topic) {
+				row := noEndOfEpoch(t.Partitions[j].Partition)
+				row.ErrorCode = kerr.TopicAuthorizationFailed.Code
+				to.Partitions = append(to.Partitions, row)
+				continue
+			}
 			to.Partitions = append(to.Partitions, d.endOfEpoch(snapshot, t.Topic, &t.Partitions[j]))
 		}
 		resp.Topics = append(resp.Topics, to)
@@ -29,9 +40,14 @@ func (d *Dispatcher) offsetForLeaderEpoch(c *call, req *kmsg.OffsetForLeaderEpoc
 	c.answer(resp)
 }
 
-func (d *Dispatcher) endOfEpoch(snapshot *metadata.Snapshot, topic string, ask *kmsg.OffsetForLeaderEpochRequestTopicPartition) kmsg.OffsetForLeaderEpochResponseTopicPartition {
+func noEndOfEpoch(id int32) kmsg.OffsetForLeaderEpochResponseTopicPartition {
 	to := kmsg.NewOffsetForLeaderEpochResponseTopicPartition()
-	to.Partition, to.LeaderEpoch, to.EndOffset = ask.Partition, partition.None, partition.None
+	to.Partition, to.LeaderEpoch, to.EndOffset = id, partition.None, partition.None
+	return to
+}
+
+func (d *Dispatcher) endOfEpoch(snapshot *metadata.Snapshot, topic string, ask *kmsg.OffsetForLeaderEpochRequestTopicPartition) kmsg.OffsetForLeaderEpochResponseTopicPartition {
+	to := noEndOfEpoch(ask.Partition)
 	epoch, end, err := d.deps.Replicas.OffsetForLeaderEpoch(topic, ask.Partition, ask.CurrentLeaderEpoch, ask.LeaderEpoch)
 	if err != nil {
 		d.faults("looking up an epoch", err)

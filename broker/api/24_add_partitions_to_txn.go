@@ -24,6 +24,11 @@ func (d *Dispatcher) addPartitionsToTxn(c *call, req *kmsg.AddPartitionsToTxnReq
 		return
 	}
 	resp := kmsg.NewPtrAddPartitionsToTxnResponse()
+	if !d.mayCluster(c, kmsg.ACLOperationClusterAction) {
+		resp.ErrorCode = kerr.ClusterAuthorizationFailed.Code
+		c.answer(resp)
+		return
+	}
 	if len(req.Transactions) == 0 {
 		c.answer(resp)
 		return
@@ -36,7 +41,7 @@ func (d *Dispatcher) addPartitionsToTxn(c *call, req *kmsg.AddPartitionsToTxnReq
 		for j := range t.Topics {
 			ask.Partitions = appendPartitions(ask.Partitions, t.Topics[j].Topic, t.Topics[j].Partitions)
 		}
-		d.addPartitions(ask, t.VerifyOnly, func(errs []error) {
+		d.addPartitions(ask, make([]error, len(ask.Partitions)), t.VerifyOnly, func(errs []error) {
 			row := transactionRow(ask, errs)
 			mu.Lock()
 			resp.Transactions = append(resp.Transactions, row)
@@ -55,7 +60,7 @@ func (d *Dispatcher) addPartitionsOfClient(c *call, req *kmsg.AddPartitionsToTxn
 	for i := range req.Topics {
 		ask.Partitions = appendPartitions(ask.Partitions, req.Topics[i].Topic, req.Topics[i].Partitions)
 	}
-	d.addPartitions(ask, false, func(errs []error) {
+	answer := func(errs []error) {
 		resp := kmsg.NewPtrAddPartitionsToTxnResponse()
 		for i := range errs {
 			errs[i] = fencedSince(errs[i], req.Version, 2)
@@ -69,19 +74,38 @@ func (d *Dispatcher) addPartitionsOfClient(c *call, req *kmsg.AddPartitionsToTxn
 			resp.Topics = append(resp.Topics, topic)
 		}
 		c.answer(resp)
-	})
+	}
+	errs := make([]error, len(ask.Partitions))
+	if !d.mayTransaction(c, kmsg.ACLOperationWrite, ask.ID) {
+		for i := range errs {
+			errs[i] = kerr.TransactionalIDAuthorizationFailed
+		}
+		answer(errs)
+		return
+	}
+	rights := d.topicRights(c, kmsg.ACLOperationWrite)
+	for i, tp := range ask.Partitions {
+		if d.deps.Authorizer != nil && isInternal(tp.Topic) || !rights.allow(tp.Topic) {
+			errs[i] = kerr.TopicAuthorizationFailed
+		}
+	}
+	d.addPartitions(ask, errs, false, answer)
 }
 
 // addPartitions adds the partitions of one transaction, or verifies that they are
-// part of it. done gets an error or nil for each.
-func (d *Dispatcher) addPartitions(ask *txn.PartitionsRequest, verifyOnly bool, done func([]error)) {
-	errs := make([]error, len(ask.Partitions))
+// part of it. refused has an error for those that may not be added, for which none
+// is. done gets an error or nil for each.
+func (d *Dispatcher) addPartitions(ask *txn.PartitionsRequest, errs []error, verifyOnly bool, done func([]error)) {
 	refused := false
 	snapshot := d.deps.Metadata.Load()
 	for i, tp := range ask.Partitions {
-		errs[i] = kerr.OperationNotAttempted
-		if snapshot.Partition(tp.Topic, tp.Partition) == nil {
+		switch {
+		case errs[i] != nil:
+			refused = true
+		case snapshot.Partition(tp.Topic, tp.Partition) == nil:
 			errs[i], refused = kerr.UnknownTopicOrPartition, true
+		default:
+			errs[i] = kerr.OperationNotAttempted
 		}
 	}
 	switch {

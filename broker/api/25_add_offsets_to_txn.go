@@ -1,6 +1,7 @@
 package api
 
 import (
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"barnabas/broker/txn"
@@ -15,6 +16,12 @@ import (
 // The offsets of a group are in one partition of the offsets topic, which becomes
 // part of the transaction.
 func (d *Dispatcher) addOffsetsToTxn(c *call, req *kmsg.AddOffsetsToTxnRequest) {
+	if err := d.addOffsetsRefused(c, req); err != nil {
+		resp := kmsg.NewPtrAddOffsetsToTxnResponse()
+		resp.ErrorCode, _ = code(err)
+		c.answer(resp)
+		return
+	}
 	ask := &txn.PartitionsRequest{
 		ID: req.TransactionalID, Producer: txn.Producer{ID: req.ProducerID, Epoch: req.ProducerEpoch},
 		Partitions: []txn.TopicPartition{{Topic: offsetsTopic, Partition: d.deps.Groups.PartitionFor(req.Group)}},
@@ -25,4 +32,14 @@ func (d *Dispatcher) addOffsetsToTxn(c *call, req *kmsg.AddOffsetsToTxnRequest) 
 		resp.ErrorCode, _ = code(fencedSince(err, req.Version, 2))
 		c.answer(resp)
 	})
+}
+
+func (d *Dispatcher) addOffsetsRefused(c *call, req *kmsg.AddOffsetsToTxnRequest) error {
+	switch {
+	case !d.mayTransaction(c, kmsg.ACLOperationWrite, req.TransactionalID):
+		return kerr.TransactionalIDAuthorizationFailed
+	case !d.mayGroup(c, kmsg.ACLOperationRead, req.Group):
+		return kerr.GroupAuthorizationFailed
+	}
+	return nil
 }

@@ -30,7 +30,7 @@ func (d *Dispatcher) writeTxnMarkers(c *call, req *kmsg.WriteTxnMarkersRequest) 
 		}
 		markers[i] = m
 	}
-	d.WriteMarkers(markers, func(results [][]error) {
+	answer := func(results [][]error) {
 		resp := kmsg.NewPtrWriteTxnMarkersResponse()
 		rows := map[int64]int{}
 		for i, m := range markers {
@@ -43,7 +43,16 @@ func (d *Dispatcher) writeTxnMarkers(c *call, req *kmsg.WriteTxnMarkersRequest) 
 			markerRow(&resp.Markers[at], m, results[i])
 		}
 		c.answer(resp)
-	})
+	}
+	if !d.seesCluster(c, kmsg.ACLOperationAlter) && !d.mayCluster(c, kmsg.ACLOperationClusterAction) {
+		results := make([][]error, len(markers))
+		for i, m := range markers {
+			results[i] = slices.Repeat([]error{kerr.ClusterAuthorizationFailed}, len(m.Partitions))
+		}
+		answer(results)
+		return
+	}
+	d.WriteMarkers(markers, answer)
 }
 
 func markerRow(row *kmsg.WriteTxnMarkersResponseMarker, m *txn.Marker, errs []error) {

@@ -28,13 +28,20 @@ func (d *Dispatcher) txnOffsetCommit(c *call, req *kmsg.TxnOffsetCommitRequest) 
 		ask.Generation, ask.MemberID, ask.InstanceID = req.Generation, req.MemberID, req.InstanceID
 	}
 	snapshot := d.deps.Metadata.Load()
+	mayTransaction := d.mayTransaction(c, kmsg.ACLOperationWrite, req.TransactionalID)
+	mayGroup := mayTransaction && d.mayGroup(c, kmsg.ACLOperationRead, req.Group)
+	rights := d.topicRights(c, kmsg.ACLOperationRead)
 	for i := range req.Topics {
 		t := &req.Topics[i]
 		for j := range t.Partitions {
 			p := &t.Partitions[j]
 			tp := group.TopicPartition{Topic: t.Topic, Partition: p.Partition}
-			if snapshot.Partition(t.Topic, p.Partition) == nil {
-				rows.add(tp, kerr.UnknownTopicOrPartition)
+			if !mayTransaction {
+				rows.add(tp, kerr.TransactionalIDAuthorizationFailed)
+				continue
+			}
+			if err := commitRefused(mayGroup, &rights, snapshot, tp); err != nil {
+				rows.add(tp, err)
 				continue
 			}
 			epoch := int32(-1)

@@ -35,7 +35,9 @@ func (d *Dispatcher) describeConfigs(c *call, req *kmsg.DescribeConfigsRequest) 
 		row := kmsg.NewDescribeConfigsResponseResource()
 		row.ResourceType, row.ResourceName = ask.ResourceType, ask.ResourceName
 		row.ErrorMessage = new(string) // empty, not null, where there is nothing to say
-		if admin.ResourceType(ask.ResourceType) == admin.ResourceTopic && validTopicName(ask.ResourceName) && snapshot.Topic(ask.ResourceName) == nil {
+		if err := d.mayConfigure(c, kmsg.ACLOperationDescribeConfigs, ask.ResourceType, ask.ResourceName); err != nil {
+			row.ErrorCode, row.ErrorMessage = code(refusal(err, refusedConfigs[err]))
+		} else if admin.ResourceType(ask.ResourceType) == admin.ResourceTopic && validTopicName(ask.ResourceName) && snapshot.Topic(ask.ResourceName) == nil {
 			row.ErrorCode = kerr.UnknownTopicOrPartition.Code
 		} else {
 			specs, rows = append(specs, describeSpec(ask)), append(rows, i)
@@ -53,6 +55,24 @@ func (d *Dispatcher) describeConfigs(c *call, req *kmsg.DescribeConfigsRequest) 
 		}
 		c.answer(resp)
 	})
+}
+
+// refusedConfigs is what Kafka says beside a refusal to describe settings.
+var refusedConfigs = map[*kerr.Error]string{
+	kerr.TopicAuthorizationFailed:   "Topic authorization failed.",
+	kerr.ClusterAuthorizationFailed: "Cluster authorization failed.",
+}
+
+// mayConfigure tells why the client may not describe or alter settings; nil where it
+// may. Those of brokers are the cluster's.
+func (d *Dispatcher) mayConfigure(c *call, op kmsg.ACLOperation, kind kmsg.ConfigResourceType, name string) *kerr.Error {
+	switch {
+	case kind == kmsg.ConfigResourceTypeTopic && !d.mayTopic(c, op, name):
+		return kerr.TopicAuthorizationFailed
+	case kind != kmsg.ConfigResourceTypeTopic && !d.mayCluster(c, op):
+		return kerr.ClusterAuthorizationFailed
+	}
+	return nil
 }
 
 // configurable tells the types that Kafka 3.9 knows: topics, brokers, loggers,

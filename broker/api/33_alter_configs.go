@@ -64,7 +64,13 @@ func alter[Spec any](d *Dispatcher, c *call, asked []alteration[Spec], apply fun
 	var rows []int
 	for i := range asked {
 		asked[i].check.twice = counts[asked[i].resource] > 1
-		if errs[i] = asked[i].check.err(); errs[i] == nil {
+		errs[i] = asked[i].check.err()
+		if errs[i] == nil {
+			if refused := d.mayConfigure(c, kmsg.ACLOperationAlterConfigs, kmsg.ConfigResourceType(asked[i].resource.Type), asked[i].resource.Name); refused != nil {
+				errs[i] = refused
+			}
+		}
+		if errs[i] == nil {
 			specs, rows = append(specs, asked[i].spec), append(rows, i)
 		}
 	}

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"barnabas/broker/commitlog"
@@ -20,25 +21,35 @@ import (
 // one waits for a piece of it.
 func (d *Dispatcher) alterReplicaLogDirs(c *call, req *kmsg.AlterReplicaLogDirsRequest) {
 	changes := logDirChanges(req)
-	d.work(c, func(context.Context) {
-		resp := kmsg.NewPtrAlterReplicaLogDirsResponse()
-		at := map[string]int{}
-		for _, r := range d.deps.Replicas.AlterLogDirs(changes) {
-			i, ok := at[r.TP.Topic]
-			if !ok {
-				i = len(resp.Topics)
-				at[r.TP.Topic] = i
-				t := kmsg.NewAlterReplicaLogDirsResponseTopic()
-				t.Topic = r.TP.Topic
-				resp.Topics = append(resp.Topics, t)
-			}
-			row := kmsg.NewAlterReplicaLogDirsResponseTopicPartition()
-			row.Partition = r.TP.Partition
-			row.ErrorCode, _ = code(r.Err)
-			resp.Topics[i].Partitions = append(resp.Topics[i].Partitions, row)
+	if !d.mayCluster(c, kmsg.ACLOperationAlter) {
+		results := make([]partition.PartitionError, len(changes))
+		for i := range changes {
+			results[i] = partition.PartitionError{TP: changes[i].TP, Err: kerr.ClusterAuthorizationFailed}
 		}
-		c.answer(resp)
-	})
+		c.answer(alteredLogDirs(results))
+		return
+	}
+	d.work(c, func(context.Context) { c.answer(alteredLogDirs(d.deps.Replicas.AlterLogDirs(changes))) })
+}
+
+func alteredLogDirs(results []partition.PartitionError) *kmsg.AlterReplicaLogDirsResponse {
+	resp := kmsg.NewPtrAlterReplicaLogDirsResponse()
+	at := map[string]int{}
+	for _, r := range results {
+		i, ok := at[r.TP.Topic]
+		if !ok {
+			i = len(resp.Topics)
+			at[r.TP.Topic] = i
+			t := kmsg.NewAlterReplicaLogDirsResponseTopic()
+			t.Topic = r.TP.Topic
+			resp.Topics = append(resp.Topics, t)
+		}
+		row := kmsg.NewAlterReplicaLogDirsResponseTopicPartition()
+		row.Partition = r.TP.Partition
+		row.ErrorCode, _ = code(r.Err)
+		resp.Topics[i].Partitions = append(resp.Topics[i].Partitions, row)
+	}
+	return resp
 }
 
 func logDirChanges(req *kmsg.AlterReplicaLogDirsRequest) []partition.LogDirChange {

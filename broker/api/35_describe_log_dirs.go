@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"barnabas/broker/commitlog"
@@ -20,6 +21,12 @@ import (
 // A null list of topics is all of them, an empty list none. It runs on a
 // worker: a volume is asked for its size.
 func (d *Dispatcher) describeLogDirs(c *call, req *kmsg.DescribeLogDirsRequest) {
+	if !d.mayCluster(c, kmsg.ACLOperationDescribe) {
+		resp := kmsg.NewPtrDescribeLogDirsResponse()
+		resp.ErrorCode = kerr.ClusterAuthorizationFailed.Code
+		c.answer(resp)
+		return
+	}
 	wanted := logDirFilter(req)
 	d.work(c, func(context.Context) {
 		resp := kmsg.NewPtrDescribeLogDirsResponse()

@@ -35,6 +35,8 @@ func (d *Dispatcher) createPartitions(c *call, req *kmsg.CreatePartitionsRequest
 			row.ErrorCode = kerr.NotController.Code
 		case n > 1:
 			row.ErrorCode, row.ErrorMessage = code(refusal(kerr.InvalidRequest, "Duplicate topic in request."))
+		case !d.mayTopic(c, kmsg.ACLOperationAlter, ask.Topic):
+			row.ErrorCode, row.ErrorMessage = code(refusal(kerr.TopicAuthorizationFailed, "The topic authorization is failed."))
 		default:
 			specs = append(specs, partitionsSpec(ask))
 		}

@@ -3,6 +3,7 @@ package api
 import (
 	"sync/atomic"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -31,11 +32,16 @@ func (d *Dispatcher) deleteGroups(c *call, req *kmsg.DeleteGroupsRequest) {
 	left.Store(int32(len(resp.Groups)))
 	for i := range resp.Groups {
 		row := &resp.Groups[i]
-		d.deps.Groups.DeleteGroup(row.Group, func(err error) {
+		done := func(err error) {
 			row.ErrorCode, _ = code(err)
 			if left.Add(-1) == 0 {
 				c.answer(resp)
 			}
-		})
+		}
+		if !d.mayGroup(c, kmsg.ACLOperationDelete, row.Group) {
+			done(kerr.GroupAuthorizationFailed)
+			continue
+		}
+		d.deps.Groups.DeleteGroup(row.Group, done)
 	}
 }

@@ -16,6 +16,10 @@ import (
 //	1  unclean election, error code of the whole
 //	2  flexible
 func (d *Dispatcher) electLeaders(c *call, req *kmsg.ElectLeadersRequest) {
+	if !d.mayCluster(c, kmsg.ACLOperationAlter) {
+		c.answer(electionRefused(req))
+		return
+	}
 	deadline := time.Now().Add(millis(req.TimeoutMillis))
 	d.deps.Controller.Do(req, func(answer kmsg.Response) {
 		e := election{unclean: req.ElectionType != preferredElection, resp: answer.(*kmsg.ElectLeadersResponse)}
@@ -24,6 +28,24 @@ func (d *Dispatcher) electLeaders(c *call, req *kmsg.ElectLeadersRequest) {
 			c.answer(e.resp)
 		})
 	})
+}
+
+// electionRefused says of everything that it may not be: who may not alter the
+// cluster elects no leaders.
+func electionRefused(req *kmsg.ElectLeadersRequest) *kmsg.ElectLeadersResponse {
+	resp := kmsg.NewPtrElectLeadersResponse()
+	resp.ErrorCode = kerr.ClusterAuthorizationFailed.Code
+	for i := range req.Topics {
+		t := kmsg.NewElectLeadersResponseTopic()
+		t.Topic = req.Topics[i].Topic
+		for _, id := range req.Topics[i].Partitions {
+			p := kmsg.NewElectLeadersResponseTopicPartition()
+			p.Partition, p.ErrorCode = id, kerr.ClusterAuthorizationFailed.Code
+			t.Partitions = append(t.Partitions, p)
+		}
+		resp.Topics = append(resp.Topics, t)
+	}
+	return resp
 }
 
 // preferredElection is the election of the first replica (KIP-460).

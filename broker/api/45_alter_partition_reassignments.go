@@ -4,6 +4,12 @@ import "github.com/twmb/franz-go/pkg/kmsg"
 
 // AlterPartitionReassignments, key 45, version 0 (KIP-455), to the controller.
 func (d *Dispatcher) alterPartitionReassignments(c *call, req *kmsg.AlterPartitionAssignmentsRequest) {
+	if !d.mayCluster(c, kmsg.ACLOperationAlter) {
+		resp := kmsg.NewPtrAlterPartitionAssignmentsResponse()
+		resp.ErrorCode, resp.ErrorMessage = code(c.clusterRefusal())
+		c.answer(resp)
+		return
+	}
 	d.deps.Controller.Do(req, func(resp kmsg.Response) {
 		if r, ok := resp.(*kmsg.AlterPartitionAssignmentsResponse); ok {
 			r.ErrorMessage = emptyText(r.ErrorCode, r.ErrorMessage)

@@ -12,9 +12,21 @@ import (
 // Offsets of topics that the group's members consume stay:
 // GROUP_SUBSCRIBED_TO_TOPIC. An error for all comes without rows.
 func (d *Dispatcher) offsetDelete(c *call, req *kmsg.OffsetDeleteRequest) {
+	if !d.mayGroup(c, kmsg.ACLOperationDelete, req.Group) {
+		resp := kmsg.NewPtrOffsetDeleteResponse()
+		resp.ErrorCode = kerr.GroupAuthorizationFailed.Code
+		c.answer(resp)
+		return
+	}
+	rights := d.topicRights(c, kmsg.ACLOperationRead)
+	refused := map[string]error{} // by topic
 	var known []group.TopicPartition
 	snapshot := d.deps.Metadata.Load()
 	for i := range req.Topics {
+		if !rights.allow(req.Topics[i].Topic) {
+			refused[req.Topics[i].Topic] = kerr.TopicAuthorizationFailed
+			continue
+		}
 		for _, p := range req.Topics[i].Partitions {
 			if snapshot.Partition(req.Topics[i].Topic, p.Partition) != nil {
 				known = append(known, group.TopicPartition{Topic: req.Topics[i].Topic, Partition: p.Partition})
@@ -24,13 +36,13 @@ func (d *Dispatcher) offsetDelete(c *call, req *kmsg.OffsetDeleteRequest) {
 	d.deps.Groups.DeleteOffsets(req.Group, known, func(r group.DeleteOffsetsResult) {
 		resp := kmsg.NewPtrOffsetDeleteResponse()
 		if resp.ErrorCode, _ = code(r.Err); r.Err == nil {
-			resp.Topics = deletedOffsets(req, known, r.Errs)
+			resp.Topics = deletedOffsets(req, refused, known, r.Errs)
 		}
 		c.answer(resp)
 	})
 }
 
-func deletedOffsets(req *kmsg.OffsetDeleteRequest, known []group.TopicPartition, errs []error) []kmsg.OffsetDeleteResponseTopic {
+func deletedOffsets(req *kmsg.OffsetDeleteRequest, refused map[string]error, known []group.TopicPartition, errs []error) []kmsg.OffsetDeleteResponseTopic {
 	outcome := make(map[group.TopicPartition]error, len(known))
 	for i, tp := range known {
 		outcome[tp] = errs[i]
@@ -41,7 +53,10 @@ func deletedOffsets(req *kmsg.OffsetDeleteRequest, known []group.TopicPartition,
 		t.Topic = req.Topics[i].Topic
 		for _, from := range req.Topics[i].Partitions {
 			err, asked := outcome[group.TopicPartition{Topic: t.Topic, Partition: from.Partition}]
-			if !asked {
+			if err == nil {
+				err = refused[t.Topic]
+			}
+			if !asked && err == nil {
 				err = kerr.UnknownTopicOrPartition
 			}
 			p := kmsg.NewOffsetDeleteResponseTopicPartition()

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"barnabas/admin"
@@ -12,6 +13,12 @@ import (
 //
 //	1  flexible
 func (d *Dispatcher) describeClientQuotas(c *call, req *kmsg.DescribeClientQuotasRequest) {
+	if !d.mayCluster(c, kmsg.ACLOperationDescribeConfigs) {
+		resp := kmsg.NewPtrDescribeClientQuotasResponse()
+		resp.ErrorCode = kerr.ClusterAuthorizationFailed.Code
+		c.answer(resp)
+		return
+	}
 	filters := make([]admin.QuotaFilter, len(req.Components))
 	for i, f := range req.Components {
 		filters[i] = admin.QuotaFilter{Type: f.EntityType, Match: admin.MatchType(f.MatchType), Name: f.Match}

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"barnabas/admin"
@@ -25,20 +26,35 @@ func (d *Dispatcher) alterClientQuotas(c *call, req *kmsg.AlterClientQuotasReque
 			specs[i].Ops = append(specs[i].Ops, admin.QuotaOp{Key: op.Key, Value: op.Value, Remove: op.Remove})
 		}
 	}
+	if !d.mayCluster(c, kmsg.ACLOperationAlterConfigs) {
+		results := make([]admin.QuotaResult, len(specs))
+		for i := range specs {
+			results[i] = admin.QuotaResult{Entity: specs[i].Entity, Err: kerr.ClusterAuthorizationFailed}
+		}
+		c.answer(alteredQuotas(results))
+		return
+	}
 	d.work(c, func(ctx context.Context) {
 		if !req.ValidateOnly {
 			d.log.Warn("client quotas are kept, but this broker does not enforce them")
 		}
-		resp := kmsg.NewPtrAlterClientQuotasResponse()
-		for _, r := range d.deps.Admin.AlterClientQuotas(ctx, specs, req.ValidateOnly) {
+		results := d.deps.Admin.AlterClientQuotas(ctx, specs, req.ValidateOnly)
+		for _, r := range results {
 			d.faults("changing a quota", r.Err)
-			entry := kmsg.NewAlterClientQuotasResponseEntry()
-			entry.ErrorCode, entry.ErrorMessage = code(r.Err)
-			for _, part := range r.Entity {
-				entry.Entity = append(entry.Entity, kmsg.AlterClientQuotasResponseEntryEntity{Type: part.Type, Name: part.Name})
-			}
-			resp.Entries = append(resp.Entries, entry)
 		}
-		c.answer(resp)
+		c.answer(alteredQuotas(results))
 	})
+}
+
+func alteredQuotas(results []admin.QuotaResult) *kmsg.AlterClientQuotasResponse {
+	resp := kmsg.NewPtrAlterClientQuotasResponse()
+	for _, r := range results {
+		entry := kmsg.NewAlterClientQuotasResponseEntry()
+		entry.ErrorCode, entry.ErrorMessage = code(r.Err)
+		for _, part := range r.Entity {
+			entry.Entity = append(entry.Entity, kmsg.AlterClientQuotasResponseEntryEntity{Type: part.Type, Name: part.Name})
+		}
+		resp.Entries = append(resp.Entries, entry)
+	}
+	return resp
 }

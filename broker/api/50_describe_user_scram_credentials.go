@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -10,6 +11,12 @@ import (
 // mechanisms and iterations of the users named, or of all that have credentials
 // when none is. What is secret is never told.
 func (d *Dispatcher) describeUserScramCredentials(c *call, req *kmsg.DescribeUserSCRAMCredentialsRequest) {
+	if !d.mayCluster(c, kmsg.ACLOperationDescribe) {
+		resp := kmsg.NewPtrDescribeUserSCRAMCredentialsResponse()
+		resp.ErrorCode = kerr.ClusterAuthorizationFailed.Code
+		c.answer(resp)
+		return
+	}
 	users := make([]string, len(req.Users))
 	for i, u := range req.Users {
 		users[i] = u.Name

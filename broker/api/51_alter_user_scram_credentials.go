@@ -16,6 +16,10 @@ func (d *Dispatcher) alterUserScramCredentials(c *call, req *kmsg.AlterUserSCRAM
 		c.answer(scramRefused(req, kerr.NotController))
 		return
 	}
+	if !d.mayCluster(c, kmsg.ACLOperationAlter) {
+		c.answer(scramRefused(req, kerr.ClusterAuthorizationFailed))
+		return
+	}
 	upsertions := make([]admin.ScramUpsertion, len(req.Upsertions))
 	for i, u := range req.Upsertions {
 		upsertions[i] = admin.ScramUpsertion{

@@ -33,7 +33,7 @@ func (d *Dispatcher) describeCluster(c *call, req *kmsg.DescribeClusterRequest) 
 	snapshot := d.deps.Metadata.Load()
 	resp.ClusterID, resp.ControllerID = d.cfg.ClusterID, metadata.NoController
 	if req.IncludeClusterAuthorizedOperations {
-		resp.ClusterAuthorizedOperations = clusterOperations
+		resp.ClusterAuthorizedOperations = d.clusterOperations(c)
 	}
 	for _, id := range snapshot.BrokerIDs() {
 		b := snapshot.Brokers[id]

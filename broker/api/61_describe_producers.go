@@ -19,7 +19,7 @@ func (d *Dispatcher) describeProducers(c *call, req *kmsg.DescribeProducersReque
 		for _, id := range req.Topics[i].Partitions {
 			p := kmsg.NewDescribeProducersResponseTopicPartition()
 			p.Partition = id
-			if err := d.activeProducers(&p, t.Topic); err != nil {
+			if err := d.activeProducers(c, &p, t.Topic); err != nil {
 				p.ErrorCode, p.ErrorMessage = described(err)
 			}
 			t.Partitions = append(t.Partitions, p)
@@ -38,9 +38,12 @@ func described(err error) (int16, *string) {
 	return number, nil
 }
 
-func (d *Dispatcher) activeProducers(to *kmsg.DescribeProducersResponseTopicPartition, topic string) error {
+func (d *Dispatcher) activeProducers(c *call, to *kmsg.DescribeProducersResponseTopicPartition, topic string) error {
 	if err := admin.ValidateTopicName(topic); err != nil {
 		return err
+	}
+	if !d.mayTopic(c, kmsg.ACLOperationRead, topic) {
+		return &admin.Error{Code: kerr.TopicAuthorizationFailed, Message: "Topic authorization failed."}
 	}
 	snapshot := d.deps.Metadata.Load()
 	if snapshot.Topic(topic) == nil {

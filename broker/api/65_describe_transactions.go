@@ -1,8 +1,10 @@
 package api
 
 import (
+	"slices"
 	"sync"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"barnabas/broker/txn"
@@ -20,7 +22,7 @@ func (d *Dispatcher) describeTransactions(c *call, req *kmsg.DescribeTransaction
 	resp.TransactionStates = make([]kmsg.DescribeTransactionsResponseTransactionState, left)
 	var mu sync.Mutex
 	for i, id := range req.TransactionalIDs {
-		d.deps.Transactions.Describe(id, func(t txn.Description) {
+		d.describeTransaction(c, id, func(t txn.Description) {
 			resp.TransactionStates[i] = describedTransaction(&t)
 			mu.Lock()
 			left--
@@ -31,6 +33,20 @@ func (d *Dispatcher) describeTransactions(c *call, req *kmsg.DescribeTransaction
 			}
 		})
 	}
+}
+
+// describeTransaction leaves out the partitions of topics that the client may not
+// describe.
+func (d *Dispatcher) describeTransaction(c *call, id string, reply func(txn.Description)) {
+	if !d.mayTransaction(c, kmsg.ACLOperationDescribe, id) {
+		reply(txn.Description{ID: id, Err: kerr.TransactionalIDAuthorizationFailed})
+		return
+	}
+	d.deps.Transactions.Describe(id, func(t txn.Description) {
+		rights := d.topicRights(c, kmsg.ACLOperationDescribe)
+		t.Partitions = slices.DeleteFunc(slices.Clone(t.Partitions), func(tp txn.TopicPartition) bool { return !rights.allow(tp.Topic) })
+		reply(t)
+	})
 }
 
 func describedTransaction(t *txn.Description) kmsg.DescribeTransactionsResponseTransactionState {

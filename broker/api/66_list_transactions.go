@@ -30,6 +30,9 @@ func (d *Dispatcher) listTransactions(c *call, req *kmsg.ListTransactionsRequest
 			resp.ErrorCode, _ = code(err)
 		}
 		for _, t := range list {
+			if !d.mayTransaction(c, kmsg.ACLOperationDescribe, t.ID) {
+				continue
+			}
 			row := kmsg.NewListTransactionsResponseTransactionState()
 			row.TransactionalID, row.ProducerID, row.TransactionState = t.ID, t.ProducerID, t.State.String()
 			resp.TransactionStates = append(resp.TransactionStates, row)
