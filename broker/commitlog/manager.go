@@ -355,6 +355,10 @@ func (m *Manager) retire(tp TopicPartition, state dirState, isFuture bool) error
 func (m *Manager) forget(tp TopicPartition, isFuture bool) *Log {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	return m.forgetLocked(tp, isFuture)
+}
+
+func (m *Manager) forgetLocked(tp TopicPartition, isFuture bool) *Log {
 	logs := m.logs(isFuture)
 	l := logs[tp]
 	if l == nil {

@@ -237,4 +237,10 @@ func (m *Manager) putReplacedAway() {
 }
 
 // ForgetFuture forgets a future log whose directory has failed; its files stay where they are.
-func (m *Manager) ForgetFuture(tp TopicPartition) { m.forget(tp, true) }
+func (m *Manager) ForgetFuture(l *Log) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.mu.future[l.tp] == l { // its directory may have come back, with another one
+		m.forgetLocked(l.tp, true)
+	}
+}

@@ -64,6 +64,10 @@ type Config struct {
 	// not block, nor give an order itself: the next order waits for it.
 	OnRoles func([]Role)
 
+	// OnReturn, if set, is told when replicas that were offline can be put into
+	// service again: the controller has to be asked for orders. It must not block.
+	OnReturn func()
+
 	// Movers fill the logs of replicas that move between log directories. nil:
 	// nobody does.
 	Movers Movers

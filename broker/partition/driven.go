@@ -37,7 +37,7 @@ func (d Driven) ReviewISRs() {
 }
 
 // OfflineFailedDirs takes the replicas of failed directories offline.
-func (d Driven) OfflineFailedDirs() { d.offlineFailedDirs() }
+func (d Driven) OfflineFailedDirs() { d.followDirs() }
 
 // Flushes is how many partitions wait for a flush.
 func (d Driven) Flushes() int {

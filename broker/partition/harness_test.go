@@ -73,7 +73,9 @@ func (a *agreeing) ChangeISR(req ISRChange, done func(ISRChanged, error)) {
 // world is a Manager over real logs in a temporary directory.
 type world struct {
 	t        testing.TB
+	fs       vfs.FS
 	dir      string
+	spare    []string // more directories
 	config   commitlog.Config
 	flush    FlushPolicy
 	logs     *commitlog.Manager
@@ -84,7 +86,11 @@ type world struct {
 }
 
 func newWorld(t testing.TB) *world {
-	w := &world{t: t, dir: t.TempDir(), config: commitlog.DefaultConfig(), isr: &agreeing{}, fetchers: &noFetchers{}}
+	return newWorldOn(t, vfs.OS, t.TempDir())
+}
+
+func newWorldOn(t testing.TB, fs vfs.FS, dir string, spare ...string) *world {
+	w := &world{t: t, fs: fs, dir: dir, spare: spare, config: commitlog.DefaultConfig(), isr: &agreeing{}, fetchers: &noFetchers{}}
 	w.open()
 	t.Cleanup(w.close)
 	return w
@@ -92,13 +98,13 @@ func newWorld(t testing.TB) *world {
 
 func (w *world) open() {
 	logs, err := commitlog.Open(commitlog.ManagerConfig{
-		Dirs: []string{w.dir}, FS: vfs.OS, Default: w.config,
+		Dirs: append([]string{w.dir}, w.spare...), FS: w.fs, Default: w.config,
 		TopicConfig: func(string) commitlog.Config { return w.config },
 		Now:         time.Now, Log: quiet(),
 	})
 	require.NoError(w.t, err)
 	w.logs = logs
-	w.m = NewManager(Config{BrokerID: 1, ReplicaLagTimeMax: time.Hour, Flush: w.flush, FS: vfs.OS, Log: quiet(), Now: time.Now, Selector: RackAware{}}, logs, w.isr, w.fetchers)
+	w.m = NewManager(Config{BrokerID: 1, ReplicaLagTimeMax: time.Hour, Flush: w.flush, FS: w.fs, Log: quiet(), Now: time.Now, Selector: RackAware{}}, logs, w.isr, w.fetchers)
 	w.m.SetAliveBrokers(map[int32]BrokerInfo{1: {Rack: "a"}, 2: {Rack: "b"}, 3: {Rack: "c"}})
 	w.m.SetBrokerEpoch(100)
 }

@@ -42,6 +42,7 @@ type Manager struct {
 	mu struct {
 		sync.RWMutex
 		partitions map[commitlog.TopicPartition]*Partition // nil value: offline
+		offline    map[commitlog.TopicPartition]offline
 		brokers    map[int32]BrokerInfo
 	}
 
@@ -63,10 +64,10 @@ type Manager struct {
 
 	transitions int // replicas that change their role at the same time
 
-	failed struct {
+	dirs struct {
 		sync.Mutex
-		dirs []string
-		tell chan struct{}
+		events []dirEvent // in the order in which they happened
+		tell   chan struct{}
 	}
 
 	stop    chan struct{}
@@ -95,9 +96,10 @@ func newManager(cfg Config, logs *commitlog.Manager, isr ISRChanger, fetchers Fe
 	}
 	m := &Manager{cfg: cfg, logs: logs, isr: isr, fetchers: fetchers, stop: make(chan struct{}), stopped: make(chan struct{})}
 	m.retries.due = map[*Partition]bool{}
-	m.failed.tell = make(chan struct{}, 1)
+	m.dirs.tell = make(chan struct{}, 1)
 	m.brokerEpoch.Store(None)
 	m.mu.partitions = map[commitlog.TopicPartition]*Partition{}
+	m.mu.offline = map[commitlog.TopicPartition]offline{}
 	m.mu.brokers = map[int32]BrokerInfo{}
 	m.waiting.produces = purgatory.New(cfg.MaxWaiting)
 	m.waiting.fetches = purgatory.New(cfg.MaxWaiting)
@@ -125,8 +127,9 @@ func (m *Manager) Close() {
 }
 
 // housekeep is the goroutine that shrinks ISRs, every half of
-// replica.lag.time.max.ms, repeats changes whose answer was uncertain, and takes
-// the replicas of failed directories offline.
+// replica.lag.time.max.ms, repeats changes whose answer was uncertain, takes the
+// replicas of failed directories offline, and brings back those of directories
+// that came back.
 func (m *Manager) housekeep() {
 	defer close(m.stopped)
 	shrink := time.NewTicker(max(m.cfg.ReplicaLagTimeMax/2, time.Millisecond))
@@ -141,8 +144,8 @@ func (m *Manager) housekeep() {
 			m.shrinkISRs()
 		case <-retry.C:
 			m.retryISRs()
-		case <-m.failed.tell:
-			m.offlineFailedDirs()
+		case <-m.dirs.tell:
+			m.followDirs()
 		}
 	}
 }

@@ -84,6 +84,8 @@ func (m *Manager) ApplyLeaderAndISR(req LeaderAndISR) (all error, each []Partiti
 	if len(renamed) > 0 {
 		m.fetchers.Add(renamed)
 	}
+	m.inService(leaders)
+	m.inService(followers)
 	m.goOnMoving(leaders)
 	m.goOnMoving(followers)
 	m.tellRoles(leaders, followers)

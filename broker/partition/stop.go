@@ -23,13 +23,19 @@ func (m *Manager) StopReplicas(req StopReplicas) (all error, each []PartitionErr
 	}
 	each = make([]PartitionError, len(req.Partitions))
 	var stop []int
+	returned := false
 	for i, r := range req.Partitions {
 		tp := commitlog.TopicPartition{Topic: r.Topic, Partition: r.Partition}
 		each[i].TP = tp
 		each[i].Err = m.mayStop(tp, r)
 		if each[i].Err == nil {
 			stop = append(stop, i)
+		} else if m.offlineIsKnown(tp) {
+			returned = true
 		}
+	}
+	if returned {
+		m.announceReturn()
 	}
 
 	// Fetchers first: they append to the logs that may go.
