@@ -169,7 +169,7 @@ func (s *coordination) at(addr string) *cluster.Broker {
 
 // hitDecided kills a coordinator when the decision of a transaction is in its log, and some leaders, or none but itself, have their markers.
 func (s *coordination) hitDecided(t testing.TB, a aim) (fault, bool) {
-	id := "copier-" + fmt.Sprint(1+s.rng.IntN(copierCount))
+	id := s.copiers.id(uint32(1 + s.rng.IntN(copierCount)))
 	ctx, cancel := context.WithTimeout(context.Background(), aimTimeout)
 	defer cancel()
 	found := s.admin.FindTxnCoordinators(ctx, id)
@@ -186,7 +186,7 @@ func (s *coordination) hitDecided(t testing.TB, a aim) (fault, bool) {
 			others = append(others, o)
 		}
 	}
-	s.firewall.sever(t, firstUser+b.ID, others)
+	s.firewall.sever(t, s.user(b), others)
 	defer s.firewall.open(t)
 	for ctx.Err() == nil {
 		if strings.HasPrefix(stateOf(ctx, client, id), "Prepare") {

@@ -2,6 +2,8 @@ package chaos
 
 import (
 	"context"
+	"fmt"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
@@ -18,8 +20,10 @@ import (
 )
 
 const (
-	copierCount = 3
-	aimTimeout  = 15 * time.Second
+	defaultClusters = 2
+	copierCount     = 3
+	saramaCopiers   = 2
+	aimTimeout      = 15 * time.Second
 
 	coordinatedPartitions = 6
 	internalPartitions    = 5
@@ -34,7 +38,8 @@ type coordination struct {
 	listener  *listener
 	admin     *kadm.Client
 	consumers []*consumers
-	copiers   *copiers
+	copiers   *copiers // franz-go's
+	saramas   *copiers
 	load      *history.Load
 	provoking sync.WaitGroup
 
@@ -42,13 +47,11 @@ type coordination struct {
 }
 
 func newCoordination(t testing.TB, seed uint64) *coordination {
-	s := &coordination{listener: listen(copying), consumers: allConsumers()}
+	s := &coordination{listener: listen("copied", "copied-by-sarama"), consumers: allConsumers()}
 	s.world = newWorldWith(t, 3, coordinatedPartitions, seed, map[string]string{
 		"group.initial.rebalance.delay.ms": "0", "offsets.topic.num.partitions": "5", "transaction.state.log.num.partitions": "5",
 		"transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
 	})
-	createTopic(t, s.Seeds(), copied, coordinatedPartitions, replicas)
-	s.WaitWhole(t, copied, coordinatedPartitions, replicas)
 	s.load = history.Start(t, history.Config{Seeds: s.Seeds(), Topic: loaded, Producers: 2, PerSecond: 100, MaxValue: 40})
 	client, err := kgo.NewClient(kgo.SeedBrokers(s.Seeds()...), kgo.Dialer(s.listener.tap.DialContext), kgo.MetadataMinAge(50*time.Millisecond))
 	require.NoError(t, err)
@@ -58,45 +61,94 @@ func newCoordination(t testing.TB, seed uint64) *coordination {
 		c.startAll(t, s.world, s.listener)
 		t.Cleanup(c.stopAll)
 	}
-	s.copiers = startCopiers(t, s.world, s.listener, copierCount)
-	require.Eventually(t, func() bool { return s.copiers.count()[history.Done] > 0 }, time.Minute, 50*time.Millisecond, "transactions are committed")
-	s.also = map[string]int{copied: coordinatedPartitions, "__consumer_offsets": internalPartitions, "__transaction_state": internalPartitions}
+	s.copiers = startCopiers(t, s.world, s.listener, "copied", copierCount, copyWithFranz)
+	s.saramas = startCopiers(t, s.world, s.listener, "copied-by-sarama", saramaCopiers, copyWithSarama)
+	s.also = map[string]int{"__consumer_offsets": internalPartitions, "__transaction_state": internalPartitions}
+	for _, c := range s.allCopiers() {
+		require.Eventually(t, func() bool { return c.count()[history.Done] > 0 }, time.Minute, 50*time.Millisecond, "transactions of %s are committed", c.name)
+		s.also[c.name] = coordinatedPartitions
+	}
 	s.converge(t, nil)
 	return s
 }
 
-// Groups of four kinds consume and commit, and copiers copy in transactions, while their coordinators come to harm at each step of what they do. What clients asked and were answered is
-// judged: no partition is owned twice in a generation, no acknowledged commit is lost or goes back, no transaction is torn or stuck, each record is copied once and in order, and no zombie
-// gets through. $BARNABAS_CHAOS_KILLS asks for more harm than once at each step, $BARNABAS_CHAOS_SEED chooses other.
+func (s *coordination) allCopiers() []*copiers { return []*copiers{s.copiers, s.saramas} }
+
+// inTransactions are the topics that transactions write to.
+func (s *coordination) inTransactions() []string {
+	topics := []string{"__consumer_offsets"}
+	for _, c := range s.allCopiers() {
+		topics = append(topics, c.name)
+	}
+	return topics
+}
+
+// deck deals the steps out to clusters that run side by side: each step once, in a drawn order, then all of them again.
+type deck struct {
+	mu    sync.Mutex
+	rng   *rand.Rand
+	left  int
+	dealt int
+	steps []aim
+}
+
+// take gives the next step; false when all are dealt.
+func (d *deck) take(cutting bool) (aim, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for d.left > 0 {
+		n := d.dealt % len(d.steps)
+		if n == 0 {
+			d.rng.Shuffle(len(d.steps), func(i, j int) { d.steps[i], d.steps[j] = d.steps[j], d.steps[i] })
+		}
+		d.dealt++
+		if a := d.steps[n]; cutting || !a.needsCut {
+			d.left--
+			return a, true
+		}
+	}
+	return aim{}, false
+}
+
+// Groups of four kinds consume and commit, and copiers of two libraries copy in transactions, while their coordinators come to harm at each step of what they do. What clients asked and were
+// answered is judged: no partition is owned twice in a generation, no acknowledged commit is lost or goes back, no transaction is torn or stuck, each record is copied once and in order, and
+// no zombie gets through. $BARNABAS_CHAOS_KILLS asks for more harm than once at each step, $BARNABAS_CHAOS_CLUSTERS for more clusters among which it is divided: most of the time is spent
+// waiting until a cluster is whole again. $BARNABAS_CHAOS_SEED chooses other harm.
 func TestCoordinatorsAreHarmedAtEachStep(t *testing.T) {
 	seed := uint64(number("BARNABAS_CHAOS_SEED", int(time.Now().UnixNano()&0xffff)))
 	t.Logf("BARNABAS_CHAOS_SEED=%d", seed)
-	s := newCoordination(t, seed)
-	steps := slices.DeleteFunc(slices.Clone(aims), func(a aim) bool { return a.needsCut && s.firewall == nil })
-	wanted := number("BARNABAS_CHAOS_KILLS", len(steps))
+	d := &deck{rng: rand.New(rand.NewPCG(seed, 2)), left: number("BARNABAS_CHAOS_KILLS", len(aims)), steps: slices.Clone(aims)}
+	var clusters sync.WaitGroup
+	for i := range min(mostPlaces, number("BARNABAS_CHAOS_CLUSTERS", defaultClusters)) {
+		clusters.Go(func() {
+			t.Run(fmt.Sprint("cluster ", i), func(t *testing.T) { newCoordination(t, seed+uint64(i)).harm(t, d) })
+		})
+	}
+	clusters.Wait()
+	assert.Zero(t, d.left, "steps that nothing was harmed at")
+}
+
+// harm goes on until the deck is empty, and judges.
+func (s *coordination) harm(t *testing.T, d *deck) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	var watching sync.WaitGroup
-	watching.Go(func() { s.watchProgress(ctx, copied, "__consumer_offsets") })
+	watching.Go(func() { s.watchProgress(ctx, s.inTransactions()...) })
 	for _, b := range s.Brokers {
 		watching.Go(func() { s.askByItself(ctx, t, b) })
 	}
 
 	met, kinds := map[string]int{}, map[string]int{}
-	for n, missed := 0, 0; n < wanted; {
-		if n%len(steps) == 0 {
-			s.rng.Shuffle(len(steps), func(i, j int) { steps[i], steps[j] = steps[j], steps[i] })
-		}
-		a := steps[n%len(steps)]
+	harmed, missed := 0, 0
+	for a, more := d.take(s.firewall != nil); more; a, more = d.take(s.firewall != nil) {
 		f, hit := s.hit(t, a)
-		if !hit {
+		for ; !hit; f, hit = s.hit(t, a) {
 			s.provoking.Wait()
 			missed++
-			require.Less(t, missed, 10+wanted/4, "%s does not come", a.name)
-			continue
+			require.Less(t, missed, 10+harmed/4, "%s does not come", a.name)
 		}
 		t.Logf("%s: %s at %s", time.Now().Format("15:04:05.000"), a.name, describe([]fault{f}))
-		n++
+		harmed++
 		met[a.name]++
 		kinds[f.kind]++
 		s.pause(0, 2*sessionMs*time.Millisecond)
@@ -109,14 +161,17 @@ func TestCoordinatorsAreHarmedAtEachStep(t *testing.T) {
 	cancel()
 	watching.Wait()
 	assert.Empty(t, history.JudgeProgress(s.progress, stuckAfter))
-	fates := s.copiers.count()
 	assignments, commits, fetches, epochs, acts := s.listener.heard()
-	t.Logf("%d coordinators harmed (%s) at steps (%s)", wanted, told(kinds), told(met))
-	t.Logf("%d records; transactions: %d committed, %d aborted, %d unknown to their producer; %d zombies refused; heard: %d assignments, %d commits, %d fetched offsets, %d epochs, %d acts of producers; %d samples of progress",
-		s.load.Acked(), fates[history.Done], fates[history.Refused], fates[history.Unknown], s.copiers.zombies, assignments, commits, fetches, epochs, acts, len(s.progress))
-	t.Logf("sessions of copiers ended by: %s", told(s.copiers.trouble))
-	require.Greater(t, fates[history.Done], 2*wanted)
-	require.Greater(t, commits, 10*wanted)
+	t.Logf("%d coordinators harmed (%s) at steps (%s)", harmed, told(kinds), told(met))
+	t.Logf("%d records; heard: %d assignments, %d commits, %d fetched offsets, %d epochs, %d acts of producers; %d samples of progress",
+		s.load.Acked(), assignments, commits, fetches, epochs, acts, len(s.progress))
+	for _, c := range s.allCopiers() {
+		fates := c.count()
+		t.Logf("%s: %d transactions committed, %d aborted, %d unknown to their producer, %d zombies refused; sessions ended by: %s",
+			c.name, fates[history.Done], fates[history.Refused], fates[history.Unknown], c.zombies, told(c.trouble))
+		require.Greater(t, fates[history.Done], 2*harmed)
+	}
+	require.Greater(t, commits, 10*harmed)
 }
 
 // askByItself asks a broker again and again for the offsets of all groups, for the listener to hear the answers: one that has been deposed must not tell what has changed since.
@@ -163,20 +218,28 @@ func (s *coordination) finish(t testing.TB) {
 			return err == nil && described[c.group].State == "Stable" && len(described[c.group].Members) == c.members
 		}, time.Minute, 200*time.Millisecond, "group %s is whole", c.group)
 	}
-	assert.Eventually(t, func() bool { return s.allCopied(in) }, time.Minute, 200*time.Millisecond, "everything is copied")
-	s.copiers.stop()
+	for _, c := range s.allCopiers() {
+		assert.Eventually(t, func() bool { return s.allCopied(c.name, in) }, time.Minute, 200*time.Millisecond, "everything is copied by %s", c.name)
+	}
+	for _, c := range s.allCopiers() {
+		c.stop()
+	}
 	for _, c := range s.consumers {
 		c.stopAll()
 	}
 	s.fetchOffsets()
 	assert.Eventually(t, s.allStable, stuckAfter, 200*time.Millisecond, "no transaction stays open")
-	assert.Empty(t, s.copiers.judge(t, in))
+	for _, c := range s.allCopiers() {
+		assert.Empty(t, c.judge(t, in), c.name)
+	}
 	assert.Empty(t, s.listener.judge())
 }
 
-// allCopied tells whether the copiers have stored that they are at the end of the loaded topic.
-func (s *coordination) allCopied(in map[int32][]history.Read) bool {
-	stored, err := s.admin.FetchOffsets(lane.Patience(s.t), copying)
+// allCopied tells whether the copiers of a group have stored that they are at the end of the loaded topic.
+func (s *coordination) allCopied(group string, in map[int32][]history.Read) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	stored, err := s.admin.FetchOffsets(ctx, group)
 	if err != nil {
 		return false
 	}
@@ -190,8 +253,10 @@ func (s *coordination) allCopied(in map[int32][]history.Read) bool {
 
 // allStable tells whether no transaction is open in the copies and among the stored offsets.
 func (s *coordination) allStable() bool {
-	stable, err := s.admin.ListCommittedOffsets(lane.Patience(s.t), copied, "__consumer_offsets")
-	ends, endErr := s.admin.ListEndOffsets(lane.Patience(s.t), copied, "__consumer_offsets")
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	stable, err := s.admin.ListCommittedOffsets(ctx, s.inTransactions()...)
+	ends, endErr := s.admin.ListEndOffsets(ctx, s.inTransactions()...)
 	if err != nil || endErr != nil || stable.Error() != nil || ends.Error() != nil {
 		return false
 	}

@@ -17,21 +17,20 @@ import (
 )
 
 const (
-	copied             = "copied"
-	copying            = "copying"
 	transactionTimeout = 10 * time.Second
 	perTransaction     = 100
 )
 
 // copiers copy the loaded topic to another one, record by record, in transactions that store the offsets too; partitions keep their numbers. A copied value is the name of the record that
-// it was made from, and a name of its own.
+// it was made from, and a name of its own. Those of one library are a group and have a topic of their own to copy to, both of the same name.
 type copiers struct {
+	name    string
 	w       *world
 	l       *listener
 	ctx     context.Context
 	cancel  context.CancelFunc
 	working sync.WaitGroup
-	abandon chan struct{} // each makes one copier leave its session behind, with an open transaction
+	abandon chan struct{} // each makes one copier leave its session behind, with an open transaction; none where nobody listens
 
 	mu           sync.Mutex
 	transactions []history.Transaction
@@ -40,19 +39,40 @@ type copiers struct {
 	trouble      map[string]int
 }
 
-func startCopiers(t testing.TB, w *world, l *listener, n int) *copiers {
-	c := &copiers{w: w, l: l, abandon: make(chan struct{}), trouble: map[string]int{}}
+// startCopiers starts n copiers, each of which runs in a goroutine of its own until the context of them all ends.
+func startCopiers(t testing.TB, w *world, l *listener, name string, n int, run func(c *copiers, id uint32)) *copiers {
+	c := &copiers{name: name, w: w, l: l, abandon: make(chan struct{}), trouble: map[string]int{}}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
+	createTopic(t, w.Seeds(), name, w.partitions, replicas)
+	w.WaitWhole(t, name, w.partitions, replicas)
 	t.Cleanup(c.stop)
 	for i := range n {
-		c.working.Go(func() { (&copier{copiers: c, id: uint32(i + 1)}).run() })
+		c.working.Go(func() { run(c, uint32(i+1)) })
 	}
 	return c
+}
+
+// id is the transactional id of one copier.
+func (c *copiers) id(number uint32) string { return c.name + "-" + strconv.Itoa(int(number)) }
+
+// troubled notes why a session of a copier ended.
+func (c *copiers) troubled(err error) {
+	if err == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.trouble[err.Error()]++
 }
 
 func (c *copiers) stop() {
 	c.cancel()
 	c.working.Wait()
+}
+
+// copyOf is the value of a copy.
+func copyOf(value []byte, own history.Name) []byte {
+	return own.AppendTo(append([]byte(nil), value[:history.NameSize]...))
 }
 
 func (c *copiers) ended(t history.Transaction) {
@@ -74,11 +94,11 @@ func (c *copiers) count() (fates [3]int) {
 	return fates
 }
 
-// copier is one of them, with one transactional id through all of its sessions.
+// copier is one of franz-go's, with one transactional id through all of its sessions.
 type copier struct {
 	*copiers
-	id     uint32
-	number uint64
+	number uint32
+	own    uint64 // the number of its last record
 	zombie *life
 }
 
@@ -88,29 +108,25 @@ type life struct {
 	open history.Transaction
 }
 
+func copyWithFranz(c *copiers, number uint32) { (&copier{copiers: c, number: number}).run() }
+
 func (c *copier) run() {
 	for c.ctx.Err() == nil {
-		s, err := kgo.NewGroupTransactSession(kgo.SeedBrokers(c.w.Seeds()...), kgo.Dialer(c.l.tap.DialContext), kgo.TransactionalID(c.name()), kgo.TransactionTimeout(transactionTimeout),
-			kgo.ConsumerGroup(copying), kgo.ConsumeTopics(loaded), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
-			kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.DefaultProduceTopic(copied), kgo.HeartbeatInterval(memberHeartbeat), kgo.SessionTimeout(memberSession),
-			kgo.RebalanceTimeout(10*time.Second), kgo.FetchMaxWait(200*time.Millisecond), kgo.MetadataMinAge(100*time.Millisecond), kgo.UnknownTopicRetries(-1),
+		s, err := kgo.NewGroupTransactSession(kgo.SeedBrokers(c.w.Seeds()...), kgo.Dialer(c.l.tap.DialContext), kgo.TransactionalID(c.id(c.number)), kgo.TransactionTimeout(transactionTimeout),
+			kgo.ConsumerGroup(c.name), kgo.ConsumeTopics(loaded), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+			kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.DefaultProduceTopic(c.name), kgo.HeartbeatInterval(memberHeartbeat), kgo.SessionTimeout(memberSession),
+			kgo.RebalanceTimeout(4*time.Second), kgo.FetchMaxWait(200*time.Millisecond), kgo.MetadataMinAge(100*time.Millisecond), kgo.UnknownTopicRetries(-1),
 			kgo.RequestTimeoutOverhead(3*time.Second), kgo.RecordDeliveryTimeout(15*time.Second))
 		if err != nil {
 			c.fault("%v", err)
 			return
 		}
-		if err := c.copy(&life{GroupTransactSession: s}); err != nil {
-			c.mu.Lock()
-			c.trouble[err.Error()]++
-			c.mu.Unlock()
-		}
+		c.troubled(c.copy(&life{GroupTransactSession: s}))
 	}
 	if c.zombie != nil {
 		c.zombie.Close()
 	}
 }
-
-func (c *copier) name() string { return "copier-" + strconv.Itoa(int(c.id)) }
 
 func (c *copiers) fault(format string, args ...any) {
 	c.mu.Lock()
@@ -149,15 +165,14 @@ func (c *copier) transact(s *life, fetches kgo.Fetches) error {
 	}
 	ctx, done := context.WithTimeout(c.ctx, 30*time.Second)
 	defer done()
-	s.open = history.Transaction{ID: c.name()}
+	s.open = history.Transaction{ID: c.id(c.number)}
 	var failed error
 	var mu sync.Mutex
 	fetches.EachRecord(func(r *kgo.Record) {
-		c.number++
-		own := history.Name{Producer: c.id, Number: c.number}
+		c.own++
+		own := history.Name{Producer: c.number, Number: c.own}
 		s.open.Records = append(s.open.Records, history.Placed{Name: own, Partition: r.Partition})
-		value := own.AppendTo(append([]byte(nil), r.Value[:history.NameSize]...))
-		s.Produce(ctx, &kgo.Record{Partition: r.Partition, Value: value}, func(_ *kgo.Record, err error) {
+		s.Produce(ctx, &kgo.Record{Partition: r.Partition, Value: copyOf(r.Value, own)}, func(_ *kgo.Record, err error) {
 			mu.Lock()
 			defer mu.Unlock()
 			if failed == nil {
@@ -197,7 +212,7 @@ func (c *copier) raiseZombie() {
 	ctx, done := context.WithTimeout(c.ctx, 15*time.Second)
 	defer done()
 	if committed, err := c.zombie.End(ctx, kgo.TryCommit); committed && err == nil {
-		c.fault("a zombie of %s could commit", c.name())
+		c.fault("a zombie of %s could commit", c.id(c.number))
 	}
 	c.zombie.Close()
 	c.zombie.open.Fate = history.Refused
@@ -212,7 +227,7 @@ func (c *copier) raiseZombie() {
 func (c *copiers) judge(t testing.TB, in map[int32][]history.Read) []string {
 	t.Helper()
 	own, from := map[int32][]history.Read{}, map[int32][]history.Read{}
-	history.ReadCommitted(t, c.w.Seeds(), copied, func(r *kgo.Record) {
+	history.ReadCommitted(t, c.w.Seeds(), c.name, func(r *kgo.Record) {
 		require.Len(t, r.Value, 2*history.NameSize)
 		from[r.Partition] = append(from[r.Partition], history.Read{Name: history.NameOf(r.Value), Offset: r.Offset})
 		own[r.Partition] = append(own[r.Partition], history.Read{Name: history.NameOf(r.Value[history.NameSize:]), Offset: r.Offset})

@@ -107,6 +107,7 @@ type world struct {
 	zk         zktest.Server
 	rng        *rand.Rand
 	partitions int
+	users      int             // broker n runs as the n-th user after this one
 	firewall   *firewall       // nil where there is none
 	small      *cluster.Broker // has its log directory on a small disk; nil where nothing can be mounted
 	also       map[string]int  // topics beside the loaded one that must come to rest after faults, with the numbers of their partitions
@@ -118,7 +119,8 @@ func newWorld(t testing.TB, brokers, partitions int, seed uint64) *world {
 
 // newWorldWith is newWorld with more settings for all brokers.
 func newWorldWith(t testing.TB, brokers, partitions int, seed uint64, settings map[string]string) *world {
-	w := &world{t: t, zk: zktest.Real(t), rng: rand.New(rand.NewPCG(seed, 1)), partitions: partitions, firewall: newFirewall(t)}
+	here := place(t)
+	w := &world{t: t, zk: zktest.Real(t), rng: rand.New(rand.NewPCG(seed, 1)), partitions: partitions, users: firstUser + here*brokersPerPlace, firewall: newFirewall(t, here)}
 	disk := lane.SmallDisk(t, tmpfsBytes)
 	own := func(id int) map[string]string {
 		if id == 1 && disk != "" {
@@ -137,7 +139,7 @@ func newWorldWith(t testing.TB, brokers, partitions int, seed uint64, settings m
 	}
 	for _, b := range w.Brokers {
 		if w.firewall != nil {
-			b.RunAs(firstUser + b.ID)
+			b.RunAs(w.user(b))
 		}
 		b.Start(t)
 	}
@@ -148,6 +150,8 @@ func newWorldWith(t testing.TB, brokers, partitions int, seed uint64, settings m
 	w.WaitWhole(t, loaded, partitions, replicas)
 	return w
 }
+
+func (w *world) user(b *cluster.Broker) int { return w.users + b.ID }
 
 func (w *world) pause(least, most time.Duration) {
 	time.Sleep(least + time.Duration(w.rng.Int64N(int64(most-least))))

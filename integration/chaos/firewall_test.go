@@ -11,15 +11,36 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// firstUser is the user of broker 0; broker n runs as the n-th user after it, so that the firewall knows whose packets are whose. Test processes side by side have users of their own.
-var firstUser = 61000 + os.Getpid()%100*20
+// Clusters side by side have a place each, and test processes side by side have places of their own. Broker n of a place runs as the n-th user after the place's first, so that the firewall
+// knows whose packets are whose.
+const (
+	mostPlaces      = 4
+	brokersPerPlace = 5
+)
+
+var firstUser = 61000 + os.Getpid()%100*mostPlaces*brokersPerPlace
+
+var places = func() chan int {
+	free := make(chan int, mostPlaces)
+	for p := range mostPlaces {
+		free <- p
+	}
+	return free
+}()
+
+// place waits for a free place, which is the test's until it ends.
+func place(t testing.TB) int {
+	p := <-places
+	t.Cleanup(func() { places <- p })
+	return p
+}
 
 // firewall cuts brokers off by dropping packets without a word, as a broken switch does: what a broker's user sends, and what is sent to its listener.
 type firewall struct{ table string }
 
-// newFirewall makes a table of its own in the kernel, or returns nil where it may not.
-func newFirewall(t testing.TB) *firewall {
-	f := &firewall{fmt.Sprintf("barnabas_chaos_%d", os.Getpid())}
+// newFirewall makes a table of a place's own in the kernel, or returns nil where it may not.
+func newFirewall(t testing.TB, place int) *firewall {
+	f := &firewall{fmt.Sprintf("barnabas_chaos_%d_%d", os.Getpid(), place)}
 	if os.Geteuid() != 0 {
 		t.Log("no firewall: not root")
 		return nil

@@ -126,7 +126,7 @@ func (w *world) cutFromBrokers(b *cluster.Broker, name string) fault {
 
 func (w *world) cut(kind string, b *cluster.Broker, name string, from func(t testing.TB, uid int, broker, zookeeper string)) fault {
 	return fault{kind, name,
-		func(t testing.TB) { from(t, firstUser+b.ID, b.Addr, w.zk.Addr()) },
+		func(t testing.TB) { from(t, w.user(b), b.Addr, w.zk.Addr()) },
 		func(t testing.TB) { w.firewall.open(t) }}
 }
 

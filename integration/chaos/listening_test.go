@@ -16,7 +16,7 @@ import (
 type listener struct {
 	tap  *wiretap.Tap
 	gun  gun
-	copy string // the group whose offsets are stored in transactions, which say nothing of offsets by themselves
+	copy []string // the groups whose offsets are stored in transactions, which say nothing of offsets by themselves
 
 	mu     sync.Mutex
 	groups history.Groups
@@ -24,8 +24,8 @@ type listener struct {
 	acts   []history.Act
 }
 
-// listen makes a listener; copying is the group whose offsets are stored in transactions.
-func listen(copying string) *listener {
+// listen makes a listener; copying are the groups whose offsets are stored in transactions.
+func listen(copying ...string) *listener {
 	l := &listener{copy: copying}
 	l.tap = wiretap.New(wiretap.Hooks{Sent: l.gun.sent, Answered: l.answered}, kmsg.JoinGroup, kmsg.SyncGroup, kmsg.OffsetCommit, kmsg.OffsetFetch, kmsg.InitProducerID,
 		kmsg.AddPartitionsToTxn, kmsg.AddOffsetsToTxn, kmsg.TxnOffsetCommit, kmsg.EndTxn)
@@ -123,7 +123,7 @@ func (l *listener) fetched(req *kmsg.OffsetFetchRequest, resp kmsg.Response, spa
 		return
 	}
 	add := func(group, topic string, partition int32, offset int64, code int16) {
-		if code == 0 && group != l.copy {
+		if code == 0 && !slices.Contains(l.copy, group) {
 			l.groups.Fetches = append(l.groups.Fetches, history.Fetch{Group: group, Place: history.Place{Topic: topic, Partition: partition}, Offset: offset, Span: span})
 		}
 	}

@@ -127,7 +127,7 @@ func (h saramaHandler) ConsumeClaim(session sarama.ConsumerGroupSession, claim s
 	return nil
 }
 
-func saramaMember(_ testing.TB, w *world, l *listener, c *consumers, _ int) func() {
+func saramaConfig(l *listener) *sarama.Config {
 	cfg := sarama.NewConfig()
 	cfg.Version = sarama.V2_8_0_0
 	cfg.Net.Proxy.Enable, cfg.Net.Proxy.Dialer = true, l.tap
@@ -136,6 +136,11 @@ func saramaMember(_ testing.TB, w *world, l *listener, c *consumers, _ int) func
 	cfg.Consumer.Offsets.AutoCommit.Interval = 300 * time.Millisecond
 	cfg.Consumer.Group.Session.Timeout, cfg.Consumer.Group.Heartbeat.Interval, cfg.Consumer.Group.Rebalance.Timeout = memberSession, memberHeartbeat, 10*time.Second
 	cfg.Metadata.Retry.Max, cfg.Metadata.Retry.Backoff = 100, 200*time.Millisecond
+	return cfg
+}
+
+func saramaMember(_ testing.TB, w *world, l *listener, c *consumers, _ int) func() {
+	cfg := saramaConfig(l)
 	ctx, cancel := context.WithCancel(context.Background())
 	var working sync.WaitGroup
 	working.Go(func() {
