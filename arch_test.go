@@ -22,6 +22,8 @@ var mayImport = map[string][]string{
 	"zkstate/zktest":   {"zkstate/embedded", "zkstate/embedded/...", "integration/lane"},
 	"admin":            {"zkstate", "config", "broker/acl"},
 	"admin/plan":       {},
+	"admin/cluster":    {"admin/plan"},
+	"admin/health":     {"admin/cluster", "admin/plan"},
 
 	"broker/acl":         {},
 	"broker/auth":        {"broker/wire"},
@@ -29,6 +31,7 @@ var mayImport = map[string][]string{
 	"broker/record":      {},
 	"broker/purgatory":   {},
 	"broker/metadata":    {},
+	"broker/metrics":     {},
 	"broker/wire":        {"broker/vfs"}, // for FileRange, the one type that crosses from log to network
 	"broker/peer":        {"broker/wire"},
 	"broker/netserver":   {"broker/wire", "broker/vfs"},
@@ -43,7 +46,8 @@ var mayImport = map[string][]string{
 
 	"controller": {"zkstate", "config", "admin", "broker/wire", "broker/peer"},
 
-	"tools":             {"broker/wire", "broker/acl", "broker/record", "zkstate", "config", "admin", "admin/plan", "tools/..."},
+	"tools":             {"broker/wire", "broker/acl", "broker/record", "zkstate", "config", "admin", "admin/plan", "admin/cluster", "tools/..."},
+	"tools/native":      {"tools", "tools/spelling", "admin/cluster", "admin/health", "admin/plan"},
 	"tools/spelling":    {},
 	"tools/options":     {"tools/spelling"},
 	"tools/subcommands": {"tools/spelling"},
@@ -59,9 +63,10 @@ var oneDoor = map[string]struct {
 	doors  []string
 	reason string
 }{
-	"github.com/go-zookeeper/zk": {[]string{"zkstate", "tools/zkshell"}, "zkstate is the only door to ZooKeeper; the shell shows znodes as they are"},
-	"go.etcd.io/bbolt":           {[]string{"zkstate/embedded"}, "only the embedded ZooKeeper keeps a database"},
-	"net/http":                   {[]string{"."}, "the broker speaks Kafka's protocol"},
+	"github.com/go-zookeeper/zk":                     {[]string{"zkstate", "tools/zkshell"}, "zkstate is the only door to ZooKeeper; the shell shows znodes as they are"},
+	"github.com/prometheus/client_golang/prometheus": {[]string{"broker/metrics"}, "the other rooms count, and know of no registry"},
+	"go.etcd.io/bbolt":                               {[]string{"zkstate/embedded"}, "only the embedded ZooKeeper keeps a database"},
+	"net/http":                                       {[]string{"broker/metrics"}, "the broker speaks Kafka's protocol; what it counts is asked for over HTTP"},
 }
 
 type listed struct {

@@ -10,6 +10,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"barnabas/admin/cluster"
 )
 
 // configsByBroker asks brokers, as --bootstrap-server wants it. Settings of topics and brokers are here, those of clients, users and addresses in quotas_by_broker.go.
@@ -183,7 +185,7 @@ func (s *configsByBroker) alterSettings(a configsAsked) error {
 		c.Name, c.Op, c.Value = key, kmsg.IncrementalAlterConfigOpDelete, kmsg.StringPtr("")
 		r.Configs = append(r.Configs, c)
 	}
-	return alterConfigs(s.client, r)
+	return cluster.New(s.client).AlterConfigs(context.Background(), false, r)
 }
 
 func keysOf(settings []setting) []string {
@@ -192,20 +194,4 @@ func keysOf(settings []setting) []string {
 		keys[i] = s.key
 	}
 	return keys
-}
-
-// alterConfigs changes settings of topics and brokers; each broker's go to that broker.
-func alterConfigs(client *kgo.Client, resources ...kmsg.IncrementalAlterConfigsRequestResource) error {
-	req := kmsg.NewPtrIncrementalAlterConfigsRequest()
-	req.Resources = resources
-	resp, err := req.RequestWith(context.Background(), client)
-	if err != nil {
-		return err
-	}
-	for _, r := range resp.Resources {
-		if err := answered(r.ErrorCode, r.ErrorMessage); err != nil {
-			return err
-		}
-	}
-	return nil
 }

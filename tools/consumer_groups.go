@@ -6,15 +6,14 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"barnabas/admin/cluster"
 	"barnabas/tools/options"
 )
 
@@ -149,12 +148,13 @@ func wrongGroupsCall(f face, set *options.Set) string {
 
 // groupTool is what all actions on groups need.
 type groupTool struct {
-	f      face
-	set    *options.Set
-	client *kgo.Client
-	admin  *kadm.Client
-	ctx    context.Context
-	json   bool
+	f       face
+	set     *options.Set
+	client  *kgo.Client
+	admin   *kadm.Client
+	cluster *cluster.Cluster
+	ctx     context.Context
+	json    bool
 }
 
 func consumerGroups(f face, set *options.Set) error {
@@ -176,7 +176,7 @@ func consumerGroups(f face, set *options.Set) error {
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), max(time.Duration(timeout)*time.Millisecond, time.Second)*4)
 	defer cancel()
-	g := groupTool{f, set, client, kadm.NewClient(client), ctx, output == "json"}
+	g := groupTool{f, set, client, kadm.NewClient(client), cluster.New(client), ctx, output == "json"}
 	switch {
 	case set.Has("list"):
 		return g.list()
@@ -197,42 +197,12 @@ func (g groupTool) groups() ([]string, error) {
 		slices.Sort(names)
 		return slices.Compact(names), nil
 	}
-	listed, err := g.listed()
+	listed, err := g.cluster.Groups(g.ctx)
 	var names []string
 	for _, l := range listed {
-		names = append(names, l.Group)
+		names = append(names, l.Name)
 	}
 	return names, err
-}
-
-// listed asks every broker for its groups. A broker that does not answer fails the list: a list that lacks groups would look complete.
-func (g groupTool) listed() ([]kmsg.ListGroupsResponseGroup, error) {
-	req := kmsg.NewPtrListGroupsRequest()
-	var list []kmsg.ListGroupsResponseGroup
-	for _, shard := range g.client.RequestSharded(g.ctx, req) {
-		if shard.Err != nil {
-			return nil, shard.Err
-		}
-		resp := shard.Resp.(*kmsg.ListGroupsResponse)
-		if err := answered(resp.ErrorCode, nil); err != nil {
-			return nil, err
-		}
-		for _, l := range resp.Groups {
-			if l.ProtocolType == "consumer" || l.ProtocolType == "" { // groups with offsets alone have none
-				list = append(list, l)
-			}
-		}
-	}
-	sort.Slice(list, func(i, j int) bool { return list[i].Group < list[j].Group })
-	return list, nil
-}
-
-// groupType is the protocol that a group speaks; brokers from before there were two do not say.
-func groupType(l kmsg.ListGroupsResponseGroup) string {
-	if l.GroupType == "" {
-		return "classic"
-	}
-	return strings.ToLower(l.GroupType)
 }
 
 var groupStates = []string{"Stable", "PreparingRebalance", "CompletingRebalance", "Empty", "Dead"}
@@ -251,13 +221,13 @@ func (g groupTool) list() error {
 			return &badArgument{fmt.Sprintf("Invalid state list '%s'. Valid states are: %s", strings.Join(g.set.Values("state"), ","), strings.Join(groupStates, ", "))}
 		}
 	}
-	listed, err := g.listed()
+	listed, err := g.cluster.Groups(g.ctx)
 	if err != nil {
 		return err
 	}
-	listed = slices.DeleteFunc(listed, func(l kmsg.ListGroupsResponseGroup) bool {
+	listed = slices.DeleteFunc(listed, func(l cluster.ListedGroup) bool {
 		states, types := wanted["state"], wanted["type"]
-		return states != nil && !slices.Contains(states, strings.ToLower(l.GroupState)) || types != nil && !slices.Contains(types, groupType(l))
+		return states != nil && !slices.Contains(states, strings.ToLower(l.State)) || types != nil && !slices.Contains(types, l.Type)
 	})
 	if g.json {
 		g.printJSON(listedGroupsJSON(listed))
@@ -272,15 +242,14 @@ func (g groupTool) list() error {
 	}
 	width := 15
 	for _, l := range listed {
-		row := []string{l.Group}
+		row := []string{l.Name}
 		if g.set.Has("type") {
-			kind := groupType(l)
-			row = append(row, strings.ToUpper(kind[:1])+kind[1:])
+			row = append(row, strings.ToUpper(l.Type[:1])+l.Type[1:])
 		}
 		if g.set.Has("state") {
-			row = append(row, l.GroupState)
+			row = append(row, l.State)
 		}
-		rows, width = append(rows, row), max(width, len(l.Group))
+		rows, width = append(rows, row), max(width, len(l.Name))
 	}
 	if len(rows[0]) == 1 {
 		for _, row := range rows[1:] {
@@ -309,10 +278,7 @@ func (g groupTool) deleteGroups() error {
 	}
 	var done, failed []string
 	for _, group := range groups {
-		resp, err := g.admin.DeleteGroup(g.ctx, group)
-		if err == nil {
-			err = resp.Err
-		}
+		err := g.cluster.DeleteGroup(g.ctx, group)
 		if err == nil {
 			done = append(done, "'"+group+"'")
 			continue

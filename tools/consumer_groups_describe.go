@@ -1,7 +1,6 @@
 package tools
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"sort"
@@ -9,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kerr"
 
+	"barnabas/admin/cluster"
 	"barnabas/admin/plan"
 )
 
@@ -19,7 +18,7 @@ func (g groupTool) describe() error {
 	if err != nil || len(groups) == 0 {
 		return err
 	}
-	described, err := g.admin.DescribeGroups(g.ctx, groups...)
+	described, err := g.cluster.DescribeGroups(g.ctx, groups)
 	if err != nil {
 		return err
 	}
@@ -30,7 +29,7 @@ func (g groupTool) describe() error {
 	for _, name := range groups {
 		d := described[name]
 		switch {
-		case gone(d):
+		case cluster.Gone(d):
 			missing = true
 			g.f.groupError(fmt.Sprintf("Consumer group '%s' does not exist.", name))
 			continue
@@ -54,11 +53,6 @@ func (g groupTool) describe() error {
 	return nil
 }
 
-// gone tells whether a group does not exist, which is told in one of two ways.
-func gone(d kadm.DescribedGroup) bool {
-	return errors.Is(d.Err, kerr.GroupIDNotFound) || d.Err == nil && d.State == "Dead"
-}
-
 // sayState says on standard error what explains an empty table.
 func (g groupTool) sayState(name, state string) {
 	switch state {
@@ -69,29 +63,13 @@ func (g groupTool) sayState(name, state string) {
 	}
 }
 
-// assigned is what a member has, by topic and partition; nothing where its assignment is not that of a consumer.
-func assigned(m kadm.DescribedGroupMember) []plan.Partition {
-	a, ok := m.Assigned.AsConsumer()
-	if !ok {
-		return nil
-	}
-	var list []plan.Partition
-	for _, t := range a.Topics {
-		for _, p := range t.Partitions {
-			list = append(list, plan.Partition{Topic: t.Topic, ID: p})
-		}
-	}
-	slices.SortFunc(list, plan.Partition.Compare)
-	return list
-}
-
 func (g groupTool) describeMembers(name string, d kadm.DescribedGroup) {
 	g.sayState(name, d.State)
 	if len(d.Members) == 0 {
 		return
 	}
 	members := slices.Clone(d.Members)
-	sort.SliceStable(members, func(i, j int) bool { return len(assigned(members[i])) > len(assigned(members[j])) })
+	sort.SliceStable(members, func(i, j int) bool { return len(cluster.Assigned(members[i])) > len(cluster.Assigned(members[j])) })
 	static := slices.ContainsFunc(members, func(m kadm.DescribedGroupMember) bool { return m.InstanceID != nil })
 	const column, instanceColumn = 15, 17
 	rows := [][]string{{"GROUP", "CONSUMER-ID", "HOST", "CLIENT-ID"}}
@@ -119,7 +97,7 @@ func (g groupTool) describeMembers(name string, d kadm.DescribedGroup) {
 	for i, row := range rows {
 		count, assignment := "#PARTITIONS", "ASSIGNMENT"
 		if i > 0 {
-			list := assigned(members[i-1])
+			list := cluster.Assigned(members[i-1])
 			count, assignment = strconv.Itoa(len(list)), assignmentText(list)
 		} else {
 			fmt.Fprintln(g.f.stdout)
@@ -161,82 +139,30 @@ func (g groupTool) describeState(name string, d kadm.DescribedGroup) {
 	fmt.Fprintf(g.f.stdout, row, width, name, coordinator, d.Protocol, d.State, strconv.Itoa(len(d.Members)))
 }
 
-// offsetRow is one partition of a group. What is not known is a dash: never a number.
-type offsetRow struct {
-	partition                plan.Partition
-	current, end             int64 // -1: not known
-	consumer, host, clientID string
-}
-
-func (r offsetRow) cells(group string) []string {
-	number := func(n int64) string {
-		if n < 0 {
+// offsetCells is one partition of a group. What is not known is a dash: never a number.
+func offsetCells(group string, p cluster.GroupPartition) []string {
+	number := func(n int64, known bool) string {
+		if !known {
 			return "-"
 		}
 		return strconv.FormatInt(n, 10)
 	}
-	lag := "-"
-	if n, known := r.lag(); known {
-		lag = number(n)
+	consumer, host, client := "-", "-", "-"
+	if p.Member != nil {
+		consumer, host, client = p.Member.MemberID, p.Member.ClientHost, p.Member.ClientID
 	}
-	return []string{group, r.partition.Topic, strconv.Itoa(int(r.partition.ID)), number(r.current), number(r.end), lag, r.consumer, r.host, r.clientID}
-}
-
-// lag is how far a group is behind, where that is known. The end was read before the commit came where it is the smaller one.
-func (r offsetRow) lag() (n int64, known bool) {
-	return max(r.end-r.current, 0), r.current >= 0 && r.end >= 0
-}
-
-// offsetRows are the partitions that a group has committed offsets of, or that its members have.
-func (g groupTool) offsetRows(name string, d kadm.DescribedGroup) ([]offsetRow, error) {
-	committed, err := g.committed(name)
-	if err != nil {
-		return nil, err
-	}
-	owners := map[plan.Partition]offsetRow{}
-	for _, m := range d.Members {
-		for _, p := range assigned(m) {
-			owners[p] = offsetRow{p, -1, -1, m.MemberID, m.ClientHost, m.ClientID}
-		}
-	}
-	all := plan.Assignment{}
-	for p := range committed {
-		all[p] = nil
-	}
-	for p := range owners {
-		all[p] = nil
-	}
-	ends, err := g.offsets(all.Partitions(), latestOffset)
-	if err != nil {
-		return nil, err
-	}
-	var rows []offsetRow
-	for _, p := range all.Partitions() {
-		row, owned := owners[p]
-		if !owned {
-			row = offsetRow{p, -1, -1, "-", "-", "-"}
-		}
-		row.current = -1
-		if offset, there := committed[p]; there {
-			row.current = offset
-		}
-		if end, there := ends[p]; there {
-			row.end = end
-		}
-		rows = append(rows, row)
-	}
-	return rows, nil
+	return []string{group, p.Partition.Topic, strconv.Itoa(int(p.Partition.ID)), number(p.Current, p.Current >= 0), number(p.End, p.End >= 0), number(p.Lag()), consumer, host, client}
 }
 
 func (g groupTool) describeOffsets(name string, d kadm.DescribedGroup) error {
-	described, err := g.offsetRows(name, d)
+	described, err := g.cluster.GroupPartitions(g.ctx, name, d)
 	if err != nil {
 		return err
 	}
 	rows := [][]string{{"GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG", "CONSUMER-ID", "HOST", "CLIENT-ID"}}
 	widths := []int{15, 15, 10, 15, 15, 15, 15, 15, 0}
 	for _, row := range described {
-		rows = append(rows, row.cells(name))
+		rows = append(rows, offsetCells(name, row))
 	}
 	g.sayState(name, d.State)
 	if len(rows) == 1 {
@@ -255,21 +181,4 @@ func (g groupTool) describeOffsets(name string, d kadm.DescribedGroup) error {
 		fmt.Fprintln(g.f.stdout, row[len(row)-1])
 	}
 	return nil
-}
-
-// committed are the offsets that a group has committed.
-func (g groupTool) committed(group string) (map[plan.Partition]int64, error) {
-	fetched, err := g.admin.FetchOffsets(g.ctx, group)
-	if err != nil {
-		return nil, err
-	}
-	offsets := map[plan.Partition]int64{}
-	for topic, of := range fetched {
-		for id, o := range of {
-			if o.Err == nil && o.At >= 0 {
-				offsets[plan.Partition{Topic: topic, ID: id}] = o.At
-			}
-		}
-	}
-	return offsets, nil
 }

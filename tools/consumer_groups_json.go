@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"barnabas/admin/cluster"
 	"barnabas/admin/plan"
 )
 
@@ -55,10 +55,10 @@ func (g groupTool) printJSON(groups []groupJSON) {
 	fmt.Fprintf(g.f.stdout, "%s\n", plainJSON(groupsJSON{groupsJSONVersion, groups}))
 }
 
-func listedGroupsJSON(listed []kmsg.ListGroupsResponseGroup) []groupJSON {
+func listedGroupsJSON(listed []cluster.ListedGroup) []groupJSON {
 	groups := make([]groupJSON, len(listed))
 	for i, l := range listed {
-		groups[i] = groupJSON{Group: l.Group, Type: groupType(l), State: l.GroupState}
+		groups[i] = groupJSON{Group: l.Name, Type: l.Type, State: l.State}
 	}
 	return groups
 }
@@ -69,13 +69,13 @@ func (g groupTool) describeJSON(groups []string, described kadm.DescribedGroups)
 	list := make([]groupJSON, 0, len(groups))
 	for _, name := range groups {
 		d := described[name]
-		var rows []offsetRow
+		var rows []cluster.GroupPartition
 		err := d.Err
 		switch {
-		case gone(d):
+		case cluster.Gone(d):
 			err = fmt.Errorf("Consumer group '%s' does not exist.", name)
 		case err == nil:
-			rows, err = g.offsetRows(name, d)
+			rows, err = g.cluster.GroupPartitions(g.ctx, name, d)
 		}
 		if err != nil {
 			list, failed = append(list, groupJSON{Group: name, Error: err.Error()}), errFailed
@@ -87,22 +87,21 @@ func (g groupTool) describeJSON(groups []string, described kadm.DescribedGroups)
 	return failed
 }
 
-func describedGroupJSON(name string, d kadm.DescribedGroup, rows []offsetRow) groupJSON {
+func describedGroupJSON(name string, d kadm.DescribedGroup, rows []cluster.GroupPartition) groupJSON {
 	j := groupJSON{Group: name, State: d.State, Protocol: d.Protocol, Coordinator: &coordinatorJSON{d.Coordinator.NodeID, d.Coordinator.Host, d.Coordinator.Port}}
 	for _, m := range d.Members {
-		j.Members = append(j.Members, memberJSON{m.MemberID, m.InstanceID, m.ClientHost, m.ClientID, inJSON(assigned(m))})
+		j.Members = append(j.Members, memberJSON{m.MemberID, m.InstanceID, m.ClientHost, m.ClientID, inJSON(cluster.Assigned(m))})
+	}
+	if lag, ok := cluster.TotalLag(rows); ok {
+		j.Lag = &lag
 	}
 	for _, r := range rows {
-		o := offsetJSON{topicPartition: topicPartition{r.partition.Topic, r.partition.ID}, Current: known(r.current), End: known(r.end)}
-		if r.consumer != "-" {
-			o.Consumer = &r.consumer
+		o := offsetJSON{topicPartition: topicPartition{r.Partition.Topic, r.Partition.ID}, Current: known(r.Current), End: known(r.End)}
+		if r.Member != nil {
+			o.Consumer = &r.Member.MemberID
 		}
-		if lag, ok := r.lag(); ok {
+		if lag, ok := r.Lag(); ok {
 			o.Lag = &lag
-			if j.Lag == nil {
-				j.Lag = new(int64)
-			}
-			*j.Lag += lag
 		}
 		j.Offsets = append(j.Offsets, o)
 	}

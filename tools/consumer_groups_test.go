@@ -5,12 +5,12 @@ import (
 	"encoding/csv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
 
+	"barnabas/admin/cluster"
 	"barnabas/admin/plan"
 )
 
@@ -40,10 +40,11 @@ func TestGroupCallsThatMakeNoSense(t *testing.T) {
 
 func TestALagIsNeverMadeUp(t *testing.T) {
 	p := plan.Partition{Topic: "t", ID: 3}
-	assert.Equal(t, []string{"g", "t", "3", "2", "5", "3", "m", "/h", "c"}, offsetRow{p, 2, 5, "m", "/h", "c"}.cells("g"))
-	assert.Equal(t, []string{"g", "t", "3", "-", "5", "-", "-", "-", "-"}, offsetRow{p, -1, 5, "-", "-", "-"}.cells("g"))
-	assert.Equal(t, []string{"g", "t", "3", "2", "-", "-", "-", "-", "-"}, offsetRow{p, 2, -1, "-", "-", "-"}.cells("g"))
-	assert.Equal(t, "0", offsetRow{p, 6, 5, "-", "-", "-"}.cells("g")[5], "the end was read before the commit came")
+	m := &kadm.DescribedGroupMember{MemberID: "m", ClientHost: "/h", ClientID: "c"}
+	assert.Equal(t, []string{"g", "t", "3", "2", "5", "3", "m", "/h", "c"}, offsetCells("g", cluster.GroupPartition{Partition: p, Current: 2, End: 5, Member: m}))
+	assert.Equal(t, []string{"g", "t", "3", "-", "5", "-", "-", "-", "-"}, offsetCells("g", cluster.GroupPartition{Partition: p, Current: -1, End: 5}))
+	assert.Equal(t, []string{"g", "t", "3", "2", "-", "-", "-", "-", "-"}, offsetCells("g", cluster.GroupPartition{Partition: p, Current: 2, End: -1}))
+	assert.Equal(t, "0", offsetCells("g", cluster.GroupPartition{Partition: p, Current: 6, End: 5})[5], "the end was read before the commit came")
 }
 
 func TestGroupsAreToldInJSON(t *testing.T) {
@@ -51,7 +52,7 @@ func TestGroupsAreToldInJSON(t *testing.T) {
 	d := kadm.DescribedGroup{State: "Stable", Protocol: "range", Coordinator: kadm.BrokerDetail{NodeID: 1, Host: "h", Port: 9092}, Members: []kadm.DescribedGroupMember{{MemberID: "m", ClientHost: "/h", ClientID: "c"}}}
 	var out bytes.Buffer
 	g := groupTool{f: face{stdout: &out}}
-	g.printJSON([]groupJSON{describedGroupJSON("g", d, []offsetRow{{p, 2, 5, "m", "/h", "c"}, {plan.Partition{Topic: "t", ID: 1}, -1, 5, "-", "-", "-"}}), {Group: "nope", Error: "not there"}})
+	g.printJSON([]groupJSON{describedGroupJSON("g", d, []cluster.GroupPartition{{Partition: p, Current: 2, End: 5, Member: &d.Members[0]}, {Partition: plan.Partition{Topic: "t", ID: 1}, Current: -1, End: 5}}), {Group: "nope", Error: "not there"}})
 	assert.Equal(t, `{"version":1,"groups":[{"group":"g","state":"Stable","assignmentStrategy":"range","coordinator":{"id":1,"host":"h","port":9092},"lag":3,`+
 		`"members":[{"consumerId":"m","groupInstanceId":null,"host":"/h","clientId":"c","assignment":[]}],`+
 		`"offsets":[{"topic":"t","partition":0,"currentOffset":2,"logEndOffset":5,"lag":3,"consumerId":"m"},{"topic":"t","partition":1,"currentOffset":null,"logEndOffset":5,"lag":null,"consumerId":null}]},`+
@@ -75,28 +76,6 @@ func TestAnAssignmentIsShownByTopic(t *testing.T) {
 	assert.Equal(t, "-", assignmentText(nil))
 }
 
-func TestDurationsAreISO8601(t *testing.T) {
-	for text, want := range map[string]time.Duration{"PT1H": time.Hour, "P1D": 24 * time.Hour, "P1DT2H3M4.5S": 26*time.Hour + 3*time.Minute + 4500*time.Millisecond, "-PT5M": -5 * time.Minute, "pt-0.5s": -500 * time.Millisecond} {
-		got, err := parseDuration(text)
-		require.NoError(t, err, text)
-		assert.Equal(t, want, got, text)
-	}
-	for _, text := range []string{"", "1h", "P", "PT", "P1DT", "PT1", "P1H", "P99999999999D"} {
-		_, err := parseDuration(text)
-		assert.EqualError(t, err, "Text cannot be parsed to a Duration", text)
-	}
-}
-
-func TestDatesMayHaveAZone(t *testing.T) {
-	for text, want := range map[string]int64{"1970-01-01T00:00:01.500": 1500, "1970-01-01T00:00:01.500Z": 1500, "1970-01-01T01:00:00.000+01:00": 0, "1970-01-01T01:00:00.000+0100": 0, "1970-01-01T01:00:00.000+01": 0} {
-		got, err := parseDateTime(text)
-		require.NoError(t, err, text)
-		assert.Equal(t, want, got.UnixMilli(), text)
-	}
-	_, err := parseDateTime("yesterday")
-	assert.Error(t, err)
-}
-
 func TestExportedOffsetsAreReadBack(t *testing.T) {
 	p, q := plan.Partition{Topic: "a", ID: 0}, plan.Partition{Topic: "a", ID: 10}
 	resets := map[string]map[plan.Partition]int64{"g2": {p: 7}, "g1": {q: 5, p: 3}}
@@ -107,12 +86,12 @@ func TestExportedOffsetsAreReadBack(t *testing.T) {
 		text string
 		want map[string]map[plan.Partition]int64
 	}{{exportedOffsets(resets, false), resets}, {exportedOffsets(one, true), one}} {
-		back, err := readResetFile(csv.NewReader(strings.NewReader(c.text)), "g1")
+		back, err := cluster.ReadResetFile(csv.NewReader(strings.NewReader(c.text)), "g1")
 		require.NoError(t, err)
 		assert.Equal(t, c.want, back)
 	}
 	for text, want := range map[string]string{"a,b": "line 1 of the file has 2 fields", "a,x,1": "has no partition", "a,0,1\na,0,x": "line 2 of the file has no offset"} {
-		_, err := readResetFile(csv.NewReader(strings.NewReader(text)), "g1")
+		_, err := cluster.ReadResetFile(csv.NewReader(strings.NewReader(text)), "g1")
 		assert.ErrorContains(t, err, want)
 	}
 }

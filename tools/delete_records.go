@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"barnabas/admin/cluster"
 	"barnabas/admin/plan"
 	"barnabas/tools/options"
 )
@@ -107,7 +108,7 @@ func readOffsetsToDelete(file jsonValue) (partitions []plan.Partition, before ma
 // deleteBefore deletes the records below an offset of each partition, and tells the first offsets that are left, or the error of each partition.
 func deleteBefore(client *kgo.Client, partitions []plan.Partition, before map[plan.Partition]int64) (marks map[plan.Partition]int64, failed map[plan.Partition]error, err error) {
 	req := kmsg.NewPtrDeleteRecordsRequest()
-	req.TimeoutMillis = adminTimeoutMs
+	req.TimeoutMillis = cluster.TimeoutMs
 	at := map[string]int{}
 	for _, p := range partitions {
 		if _, known := at[p.Topic]; !known {

@@ -46,9 +46,9 @@ func TestElectionFilesAreReadStrictly(t *testing.T) {
 func TestElectionResultsAreToldApart(t *testing.T) {
 	var out, errs bytes.Buffer
 	f := face{stdout: &out, stderr: &errs}
-	gone := &answerError{code: kerr.UnknownTopicOrPartition, message: "The partition does not exist."}
+	gone := &answerError{Code: kerr.UnknownTopicOrPartition, Message: "The partition does not exist."}
 	err := printElection(f, map[plan.Partition]error{
-		{Topic: "a", ID: 1}: nil, {Topic: "a", ID: 0}: nil, {Topic: "b", ID: 0}: &answerError{code: kerr.ElectionNotNeeded}, {Topic: "nope", ID: 1}: gone,
+		{Topic: "a", ID: 1}: nil, {Topic: "a", ID: 0}: nil, {Topic: "b", ID: 0}: &answerError{Code: kerr.ElectionNotNeeded}, {Topic: "nope", ID: 1}: gone,
 	}, electionWords{"Successfully completed leader election (PREFERRED) for partitions", "Valid replica already elected for partitions", "Error completing leader election (PREFERRED) for partition:", "replica(s) could not be elected"})
 	assert.Equal(t, `Successfully completed leader election (PREFERRED) for partitions a-0, a-1
 Valid replica already elected for partitions b-0

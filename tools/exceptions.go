@@ -6,41 +6,17 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"barnabas/admin/cluster"
 	"barnabas/admin/plan"
 )
 
 // The originals report errors as Java exceptions, and scripts look for them. Here errors are errors; this file knows under which name each goes out.
 
 // answerError is a Kafka error code with the message that the broker gave beside it.
-type answerError struct {
-	code    *kerr.Error
-	message string
-}
-
-func (e *answerError) Error() string {
-	if e.message != "" {
-		return e.message
-	}
-	return e.code.Description
-}
-func (e *answerError) Unwrap() error { return e.code }
+type answerError = cluster.AnswerError
 
 // answered turns an error code and message of an answer into an error; nil for code 0.
-func answered(code int16, message *string) error {
-	err := kerr.ErrorForCode(code)
-	if err == nil {
-		return nil
-	}
-	var known *kerr.Error
-	if !errors.As(err, &known) {
-		return err
-	}
-	e := &answerError{code: known}
-	if message != nil {
-		e.message = *message
-	}
-	return e
-}
+func answered(code int16, message *string) error { return cluster.Answered(code, message) }
 
 // badArgument is a call that makes no sense, found after the arguments were parsed.
 type badArgument struct{ reason string }

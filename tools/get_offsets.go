@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"barnabas/admin/cluster"
 	"barnabas/tools/options"
 )
 
@@ -203,7 +204,7 @@ func askedPartitions(client *kgo.Client, filters []partitionFilter, excludeInter
 	}
 	asked := map[string][]int32{}
 	for _, t := range meta.Topics {
-		if t.Topic == nil || excludeInternal && (t.IsInternal || internalTopic(*t.Topic)) {
+		if t.Topic == nil || excludeInternal && (t.IsInternal || cluster.IsInternal(*t.Topic)) {
 			continue
 		}
 		for _, p := range t.Partitions {

@@ -9,9 +9,8 @@ import (
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"barnabas/admin/plan"
+	"barnabas/admin/cluster"
 	"barnabas/tools/options"
 )
 
@@ -124,31 +123,21 @@ func (d dirInfo) MarshalJSON() ([]byte, error) {
 }
 
 func describeDirs(client *kgo.Client, broker int32, topics []string) (brokerDirs, error) {
-	resp, err := kmsg.NewPtrDescribeLogDirsRequest().RequestWith(context.Background(), client.Broker(int(broker)))
+	dirs, err := cluster.New(client).Dirs(context.Background(), broker, nil)
 	if err != nil {
 		return brokerDirs{}, err
 	}
 	out := brokerDirs{Broker: broker, LogDirs: []dirInfo{}}
-	for _, d := range resp.Dirs {
-		info := dirInfo{LogDir: d.Dir, Partitions: []dirReplicas{}}
-		if err := answered(d.ErrorCode, nil); err != nil {
-			class := exceptionClass(err)
+	for _, d := range dirs {
+		info := dirInfo{LogDir: d.Path, Partitions: []dirReplicas{}}
+		if d.Err != nil {
+			class := exceptionClass(d.Err)
 			info.Error = &class
 		}
-		sizes := map[plan.Partition]dirReplicas{}
-		listed := plan.Assignment{}
-		for _, t := range d.Topics {
-			if len(topics) > 0 && !slices.Contains(topics, t.Topic) {
-				continue
+		for _, r := range d.Replicas {
+			if len(topics) == 0 || slices.Contains(topics, r.Partition.Topic) {
+				info.Partitions = append(info.Partitions, dirReplicas{r.Partition.String(), r.Size, r.OffsetLag, r.Future})
 			}
-			for _, p := range t.Partitions {
-				key := plan.Partition{Topic: t.Topic, ID: p.Partition}
-				listed[key] = nil
-				sizes[key] = dirReplicas{key.String(), p.Size, p.OffsetLag, p.IsFuture}
-			}
-		}
-		for _, key := range listed.Partitions() {
-			info.Partitions = append(info.Partitions, sizes[key])
 		}
 		out.LogDirs = append(out.LogDirs, info)
 	}

@@ -150,7 +150,7 @@ func topicError(failed map[string]error) error {
 	topic := sortedKeys(failed)[0]
 	var e *answerError
 	if compat39() && errors.As(failed[topic], &e) {
-		return &answerError{code: e.code, message: fmt.Sprintf("Topic %s not found.", topic)}
+		return &answerError{Code: e.Code, Message: fmt.Sprintf("Topic %s not found.", topic)}
 	}
 	return failed[topic]
 }

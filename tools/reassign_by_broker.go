@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sort"
 	"strconv"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"barnabas/admin/cluster"
 	"barnabas/admin/plan"
 )
 
@@ -24,22 +24,12 @@ type reassignmentByBroker struct {
 func (d *reassignmentByBroker) close() { d.client.Close() }
 
 func (d *reassignmentByBroker) brokers() ([]plan.Broker, error) {
-	req := kmsg.NewPtrMetadataRequest()
-	req.Topics = []kmsg.MetadataRequestTopic{}
-	resp, err := req.RequestWith(context.Background(), d.client)
-	if err != nil {
-		return nil, err
-	}
+	alive, _, err := cluster.New(d.client).Brokers(context.Background())
 	var list []plan.Broker
-	for _, b := range resp.Brokers {
-		alive := plan.Broker{ID: b.NodeID}
-		if b.Rack != nil {
-			alive.Rack = *b.Rack
-		}
-		list = append(list, alive)
+	for _, b := range alive {
+		list = append(list, plan.Broker{ID: b.ID, Rack: b.Rack})
 	}
-	sort.Slice(list, func(i, j int) bool { return list[i].ID < list[j].ID })
-	return list, nil
+	return list, err
 }
 
 func (d *reassignmentByBroker) replicas(topics []string) (plan.Assignment, map[string]error, error) {
@@ -73,19 +63,13 @@ func (d *reassignmentByBroker) replicas(topics []string) (plan.Assignment, map[s
 }
 
 func (d *reassignmentByBroker) active() (map[plan.Partition]moving, error) {
-	req := kmsg.NewPtrListPartitionReassignmentsRequest()
-	resp, err := req.RequestWith(context.Background(), d.client)
+	moves, err := cluster.New(d.client).Moves(context.Background())
 	if err != nil {
 		return nil, err
 	}
-	if err := answered(resp.ErrorCode, resp.ErrorMessage); err != nil {
-		return nil, err
-	}
 	list := map[plan.Partition]moving{}
-	for _, t := range resp.Topics {
-		for _, p := range t.Partitions {
-			list[plan.Partition{Topic: t.Topic, ID: p.Partition}] = moving{p.Replicas, p.AddingReplicas, p.RemovingReplicas}
-		}
+	for p, m := range moves {
+		list[p] = moving{m.Replicas, m.Adding, m.Removing}
 	}
 	return list, nil
 }
@@ -135,11 +119,10 @@ func (d *reassignmentByBroker) alter(partitions []plan.Partition, targets plan.A
 
 // change is one setting to set, or with an empty value to take back.
 func change(key, value string) kmsg.IncrementalAlterConfigsRequestResourceConfig {
-	c := kmsg.NewIncrementalAlterConfigsRequestResourceConfig()
-	if c.Name, c.Op = key, kmsg.IncrementalAlterConfigOpDelete; value != "" {
-		c.Op, c.Value = kmsg.IncrementalAlterConfigOpSet, kmsg.StringPtr(value)
+	if value == "" {
+		return cluster.Change(key, nil)
 	}
-	return c
+	return cluster.Change(key, &value)
 }
 
 func (d *reassignmentByBroker) setThrottledReplicas(throttles map[string]throttledReplicas) error {
@@ -150,7 +133,7 @@ func (d *reassignmentByBroker) setThrottledReplicas(throttles map[string]throttl
 		r.Configs = append(r.Configs, change(leaderThrottleReplicas, throttles[topic].leaders), change(followerThrottleReplicas, throttles[topic].followers))
 		resources = append(resources, r)
 	}
-	return alterConfigs(d.client, resources...)
+	return cluster.New(d.client).AlterConfigs(context.Background(), false, resources...)
 }
 
 func (d *reassignmentByBroker) setRates(brokers []int32, rates map[string]string) (unreachable []int32, err error) {
@@ -171,7 +154,7 @@ func (d *reassignmentByBroker) setRates(brokers []int32, rates map[string]string
 		}
 		resources = append(resources, r)
 	}
-	return unreachable, alterConfigs(d.client, resources...)
+	return unreachable, cluster.New(d.client).AlterConfigs(context.Background(), false, resources...)
 }
 
 func (d *reassignmentByBroker) stored(partitions []plan.Partition) ([]storedReplica, error) {
@@ -179,30 +162,22 @@ func (d *reassignmentByBroker) stored(partitions []plan.Partition) ([]storedRepl
 	if err != nil {
 		return nil, err
 	}
-	req := kmsg.NewPtrDescribeLogDirsRequest()
 	byTopic := map[string][]int32{}
 	for _, p := range partitions {
 		byTopic[p.Topic] = append(byTopic[p.Topic], p.ID)
 	}
-	for _, topic := range sortedKeys(byTopic) {
-		t := kmsg.NewDescribeLogDirsRequestTopic()
-		t.Topic, t.Partitions = topic, byTopic[topic]
-		req.Topics = append(req.Topics, t)
-	}
 	var list []storedReplica
 	for _, b := range alive {
-		resp, err := req.RequestWith(context.Background(), d.client.Broker(int(b.ID)))
+		dirs, err := cluster.New(d.client).Dirs(context.Background(), b.ID, byTopic)
 		if err != nil {
 			return nil, err
 		}
-		for _, dir := range resp.Dirs {
-			if answered(dir.ErrorCode, nil) != nil {
+		for _, dir := range dirs {
+			if dir.Err != nil {
 				continue // offline: what is in it is not found
 			}
-			for _, t := range dir.Topics {
-				for _, p := range t.Partitions {
-					list = append(list, storedReplica{replicaOn{plan.Partition{Topic: t.Topic, ID: p.Partition}, b.ID}, dir.Dir, p.Size, p.OffsetLag, p.IsFuture})
-				}
+			for _, r := range dir.Replicas {
+				list = append(list, storedReplica{replicaOn{r.Partition, b.ID}, dir.Path, r.Size, r.OffsetLag, r.Future})
 			}
 		}
 	}

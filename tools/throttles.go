@@ -7,16 +7,17 @@ import (
 	"slices"
 	"strings"
 
+	"barnabas/admin/cluster"
 	"barnabas/admin/plan"
 )
 
 // The settings with which replication is held back while partitions move (KIP-73, KIP-113).
 const (
-	leaderThrottleRate       = "leader.replication.throttled.rate"
-	followerThrottleRate     = "follower.replication.throttled.rate"
-	logDirThrottleRate       = "replica.alter.log.dirs.io.max.bytes.per.second"
-	leaderThrottleReplicas   = "leader.replication.throttled.replicas"
-	followerThrottleReplicas = "follower.replication.throttled.replicas"
+	leaderThrottleRate       = cluster.LeaderThrottleRate
+	followerThrottleRate     = cluster.FollowerThrottleRate
+	logDirThrottleRate       = cluster.LogDirThrottleRate
+	leaderThrottleReplicas   = cluster.LeaderThrottleReplicas
+	followerThrottleReplicas = cluster.FollowerThrottleReplicas
 )
 
 // throttledReplicas are the values of a topic's two settings: PARTITION:BROKER of the replicas that send and of those that receive.

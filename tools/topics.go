@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"barnabas/admin/cluster"
 	"barnabas/config"
 	"barnabas/tools/options"
 )
@@ -61,19 +62,8 @@ type topicAsked struct {
 
 // topicDescription is a topic as --describe shows it.
 type topicDescription struct {
-	name, id          string
-	replicationFactor int
-	configs           []string // name=value
-	deleting          bool
-	minISR            int
-	partitions        []partitionDescription
-}
-
-type partitionDescription struct {
-	id, leader       int32
-	replicas, isr    []int32
-	adding, removing []int32
-	leaderAlive      bool
+	cluster.Topic
+	deleting bool
 }
 
 // topicService does the work through one of the two doors.
@@ -309,7 +299,7 @@ func openTopicService(f face, set *options.Set) (topicService, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &topicsByBroker{client}, nil
+	return &topicsByBroker{client, cluster.New(client)}, nil
 }
 
 func createTopic(f face, service topicService, a topicAsked) error {
@@ -349,7 +339,7 @@ func matching(service topicService, a topicAsked) ([]string, error) {
 		}
 	}
 	names := slices.DeleteFunc(all, func(name string) bool {
-		return pattern != nil && !pattern.MatchString(name) || a.excludeInternal && internalTopic(name)
+		return pattern != nil && !pattern.MatchString(name) || a.excludeInternal && cluster.IsInternal(name)
 	})
 	if len(names) == 0 && a.topic != "" && !a.ifExists {
 		if compat39() {
@@ -358,10 +348,6 @@ func matching(service topicService, a topicAsked) ([]string, error) {
 		return nil, &badArgument{fmt.Sprintf("Topic '%s' does not exist as expected", a.topic)}
 	}
 	return names, nil
-}
-
-func internalTopic(name string) bool {
-	return name == "__consumer_offsets" || name == "__transaction_state"
 }
 
 func listTopics(f face, service topicService, a topicAsked) error {
@@ -378,7 +364,7 @@ func listTopics(f face, service topicService, a topicAsked) error {
 	}
 	printed := 0
 	for _, name := range names {
-		if a.excludeInternal && internalTopic(name) {
+		if a.excludeInternal && cluster.IsInternal(name) {
 			continue
 		}
 		printed++
@@ -399,7 +385,7 @@ func describeTopics(f face, service topicService, a topicAsked, names []string) 
 		return err
 	}
 	for _, t := range described {
-		if a.overridesOnly && len(t.configs) == 0 {
+		if a.overridesOnly && len(t.Overrides) == 0 {
 			continue
 		}
 		if a.filter == "" {
@@ -408,7 +394,7 @@ func describeTopics(f face, service topicService, a topicAsked, names []string) 
 		if a.overridesOnly {
 			continue
 		}
-		for _, p := range t.partitions {
+		for _, p := range t.Partitions {
 			if shown(p, t, a.filter) {
 				printPartition(f.stdout, t, p)
 			}
@@ -418,25 +404,29 @@ func describeTopics(f face, service topicService, a topicAsked, names []string) 
 }
 
 func printTopic(w io.Writer, t topicDescription) {
-	fmt.Fprintf(w, "Topic: %s", t.name)
-	if t.id != "" {
-		fmt.Fprintf(w, "\tTopicId: %s", t.id)
+	fmt.Fprintf(w, "Topic: %s", t.Name)
+	if t.ID != "" {
+		fmt.Fprintf(w, "\tTopicId: %s", t.ID)
 	}
-	fmt.Fprintf(w, "\tPartitionCount: %d\tReplicationFactor: %d\tConfigs: %s", len(t.partitions), t.replicationFactor, strings.Join(t.configs, ","))
+	configs := make([]string, len(t.Overrides))
+	for i, s := range t.Overrides {
+		configs[i] = s.String()
+	}
+	fmt.Fprintf(w, "\tPartitionCount: %d\tReplicationFactor: %d\tConfigs: %s", len(t.Partitions), t.ReplicationFactor, strings.Join(configs, ","))
 	if t.deleting {
 		fmt.Fprint(w, "\tMarkedForDeletion: true")
 	}
 	fmt.Fprintln(w)
 }
 
-func printPartition(w io.Writer, t topicDescription, p partitionDescription) {
+func printPartition(w io.Writer, t topicDescription, p cluster.Partition) {
 	leader := "none"
-	if p.leader >= 0 && p.leaderAlive {
-		leader = strconv.Itoa(int(p.leader))
+	if !p.Unavailable() {
+		leader = strconv.Itoa(int(p.Leader))
 	}
-	fmt.Fprintf(w, "\tTopic: %s\tPartition: %d\tLeader: %s\tReplicas: %s\tIsr: %s", t.name, p.id, leader, joinInts(p.replicas), joinInts(p.isr))
-	if len(p.adding) > 0 || len(p.removing) > 0 {
-		fmt.Fprintf(w, "\tAdding Replicas: %s\tRemoving Replicas: %s", joinInts(p.adding), joinInts(p.removing))
+	fmt.Fprintf(w, "\tTopic: %s\tPartition: %d\tLeader: %s\tReplicas: %s\tIsr: %s", t.Name, p.ID, leader, joinInts(p.Replicas), joinInts(p.ISR))
+	if len(p.Adding) > 0 || len(p.Removing) > 0 {
+		fmt.Fprintf(w, "\tAdding Replicas: %s\tRemoving Replicas: %s", joinInts(p.Adding), joinInts(p.Removing))
 	}
 	if compat39() {
 		fmt.Fprint(w, "\tElr: N/A\tLastKnownElr: N/A")
@@ -448,16 +438,16 @@ func printPartition(w io.Writer, t topicDescription, p partitionDescription) {
 }
 
 // shown tells whether --describe shows a partition under the filter that was given.
-func shown(p partitionDescription, t topicDescription, filter string) bool {
+func shown(p cluster.Partition, t topicDescription, filter string) bool {
 	switch filter {
 	case "under-replicated-partitions":
-		return len(p.isr) < len(p.replicas)-len(p.adding)
+		return p.UnderReplicated()
 	case "under-min-isr-partitions":
-		return len(p.isr) < t.minISR
+		return p.UnderMinISR(t.MinISR)
 	case "at-min-isr-partitions":
-		return len(p.isr) == t.minISR
+		return p.AtMinISR(t.MinISR)
 	case "unavailable-partitions":
-		return p.leader < 0 || !p.leaderAlive
+		return p.Unavailable()
 	}
 	return true
 }

@@ -1,10 +1,12 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"barnabas/admin"
+	"barnabas/admin/cluster"
 	"barnabas/zkstate"
 )
 
@@ -129,12 +132,12 @@ func (s *topicsByZooKeeper) enlarge(name string, a topicAsked) error {
 	if err != nil {
 		return err
 	}
-	if have := len(current.partitions); int(a.partitions) <= have {
+	if have := len(current.Partitions); int(a.partitions) <= have {
 		return &badArgument{fmt.Sprintf("The number of partitions for a topic can only be increased. Topic %s currently has %d partitions, %d would not be an increase.", name, have, a.partitions)}
 	}
 	spec := admin.PartitionsSpec{Name: name, Count: a.partitions}
-	if len(a.assignment) > len(current.partitions) {
-		spec.Assignment = a.assignment[len(current.partitions):]
+	if len(a.assignment) > len(current.Partitions) {
+		spec.Assignment = a.assignment[len(current.Partitions):]
 	}
 	return s.admin.CreatePartitions(context.Background(), []admin.PartitionsSpec{spec}, false)[0].Err
 }
@@ -198,8 +201,8 @@ func (s *topicsByZooKeeper) describe(names []string, _ topicAsked) ([]topicDescr
 			return nil, err
 		}
 		d.deleting = deleting[name]
-		for i := range d.partitions {
-			d.partitions[i].leaderAlive = alive[fmt.Sprint(d.partitions[i].leader)]
+		for i := range d.Partitions {
+			d.Partitions[i].LeaderAlive = alive[fmt.Sprint(d.Partitions[i].Leader)]
 		}
 		described = append(described, d)
 	}
@@ -217,9 +220,9 @@ func (s *topicsByZooKeeper) read(name string) (topicDescription, error) {
 	if err != nil {
 		return topicDescription{}, err
 	}
-	d := topicDescription{name: name}
+	d := topicDescription{Topic: cluster.Topic{Name: name}}
 	if topic.ID != (zkstate.TopicID{}) {
-		d.id = topic.ID.String()
+		d.ID = topic.ID.String()
 	}
 	var ids []int32
 	for id := range topic.Partitions {
@@ -240,23 +243,23 @@ func (s *topicsByZooKeeper) read(name string) (topicDescription, error) {
 			return topicDescription{}, err
 		}
 		for key, value := range settings {
-			d.configs = append(d.configs, key+"="+value)
+			d.Overrides = append(d.Overrides, cluster.Setting{Name: key, Value: value})
 		}
-		sort.Strings(d.configs)
+		slices.SortFunc(d.Overrides, func(a, b cluster.Setting) int { return cmp.Compare(a.Name, b.Name) })
 	}
 	for i, id := range ids {
-		p := partitionDescription{id: id, leader: -1, replicas: topic.Partitions[id].Replicas}
+		p := cluster.Partition{ID: id, Leader: -1, Replicas: topic.Partitions[id].Replicas}
 		if i == 0 {
-			d.replicationFactor = len(p.replicas)
+			d.ReplicationFactor = len(p.Replicas)
 		}
 		if results[i+1].Err == nil {
 			state, err := zkstate.DecodePartitionState(results[i+1].Data)
 			if err != nil {
 				return topicDescription{}, err
 			}
-			p.leader, p.isr = state.Leader, state.ISR
+			p.Leader, p.ISR = state.Leader, state.ISR
 		}
-		d.partitions = append(d.partitions, p)
+		d.Partitions = append(d.Partitions, p)
 	}
 	return d, nil
 }

@@ -1,0 +1,71 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"barnabas/admin/plan"
+)
+
+// Broker is a registered broker.
+type Broker struct {
+	ID   int32
+	Host string
+	Port int32
+	Rack string // "" without one
+}
+
+// Brokers lists the brokers that are registered, by id, and tells which of them is the controller; -1 is none.
+func (c *Cluster) Brokers(ctx context.Context) (list []Broker, controller int32, err error) {
+	resp, err := c.metadata(ctx, []kmsg.MetadataRequestTopic{})
+	if err != nil {
+		return nil, -1, err
+	}
+	return brokersOf(resp), resp.ControllerID, nil
+}
+
+func brokersOf(resp *kmsg.MetadataResponse) []Broker {
+	var list []Broker
+	for _, b := range resp.Brokers {
+		alive := Broker{ID: b.NodeID, Host: b.Host, Port: b.Port}
+		if b.Rack != nil {
+			alive.Rack = *b.Rack
+		}
+		list = append(list, alive)
+	}
+	slices.SortFunc(list, func(a, b Broker) int { return cmp.Compare(a.ID, b.ID) })
+	return list
+}
+
+// Replicas tells where the partitions of topics are. The first topic about which nothing can be told is the error.
+func (c *Cluster) Replicas(ctx context.Context, topics []string) (plan.Assignment, error) {
+	found := plan.Assignment{}
+	if len(topics) == 0 {
+		return found, nil
+	}
+	var asked []kmsg.MetadataRequestTopic
+	for _, name := range topics {
+		t := kmsg.NewMetadataRequestTopic()
+		t.Topic = kmsg.StringPtr(name)
+		asked = append(asked, t)
+	}
+	resp, err := c.metadata(ctx, asked)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range resp.Topics {
+		if t.Topic == nil {
+			continue
+		}
+		if err := Answered(t.ErrorCode, nil); err != nil {
+			return nil, err
+		}
+		for _, p := range t.Partitions {
+			found[plan.Partition{Topic: *t.Topic, ID: p.Partition}] = p.Replicas
+		}
+	}
+	return found, nil
+}

@@ -1,0 +1,49 @@
+package cluster
+
+import (
+	"context"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"barnabas/admin/plan"
+)
+
+// The settings with which replication is held back while partitions move (KIP-73, KIP-113).
+const (
+	LeaderThrottleRate       = "leader.replication.throttled.rate"
+	FollowerThrottleRate     = "follower.replication.throttled.rate"
+	LogDirThrottleRate       = "replica.alter.log.dirs.io.max.bytes.per.second"
+	LeaderThrottleReplicas   = "leader.replication.throttled.replicas"
+	FollowerThrottleReplicas = "follower.replication.throttled.replicas"
+)
+
+// Move is what becomes of a partition that is being reassigned. Replicas are all that it has meanwhile.
+type Move struct{ Replicas, Adding, Removing []int32 }
+
+// Moves are the reassignments under way.
+type Moves map[plan.Partition]Move
+
+func (m Moves) of(topic string, partition int32) (Move, bool) {
+	move, moving := m[plan.Partition{Topic: topic, ID: partition}]
+	return move, moving
+}
+
+// Moves lists what is being reassigned (KIP-455).
+func (c *Cluster) Moves(ctx context.Context) (Moves, error) {
+	req := kmsg.NewPtrListPartitionReassignmentsRequest()
+	req.TimeoutMillis = TimeoutMs
+	resp, err := req.RequestWith(ctx, c.client)
+	if err != nil {
+		return nil, err
+	}
+	if err := Answered(resp.ErrorCode, resp.ErrorMessage); err != nil {
+		return nil, err
+	}
+	moves := Moves{}
+	for _, t := range resp.Topics {
+		for _, p := range t.Partitions {
+			moves[plan.Partition{Topic: t.Topic, ID: p.Partition}] = Move{p.Replicas, p.AddingReplicas, p.RemovingReplicas}
+		}
+	}
+	return moves, nil
+}
