@@ -75,10 +75,16 @@ type memory struct {
 	largest int           // records of a batch; 0: any
 	reading chan struct{} // not nil: Read waits for it
 	readErr error         // of the next Read
+	writing func()        // called in each Append
 }
 
 func (m *memory) Append(p int32, b []byte, _ *commitlog.VerificationGuard, done func(int64, error)) {
 	m.mu.Lock()
+	if writing := m.writing; writing != nil {
+		m.mu.Unlock()
+		writing()
+		m.mu.Lock()
+	}
 	if batch := record.Batch(b); m.largest > 0 && int(batch.Count()) > m.largest {
 		m.mu.Unlock()
 		done(-1, kerr.MessageTooLarge)

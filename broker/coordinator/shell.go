@@ -63,6 +63,8 @@ type Shell[C Core] struct {
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 
+	// mu is not held while a shard is deposed: that waits for an append, which may
+	// take the disk's time, and wakes others whose answers may lead back here.
 	mu struct {
 		sync.RWMutex
 		shards map[int32]*Shard[C]
@@ -83,11 +85,12 @@ func New[C Core](cfg Config[C], topic Topic) *Shell[C] {
 func (sh *Shell[C]) Stop() {
 	sh.mu.Lock()
 	sh.mu.closed = true
-	for p, s := range sh.mu.shards {
-		delete(sh.mu.shards, p)
+	led := sh.mu.shards
+	sh.mu.shards = map[int32]*Shard[C]{}
+	sh.mu.Unlock()
+	for _, s := range led {
 		s.depose()
 	}
-	sh.mu.Unlock()
 	sh.cancel()
 }
 
@@ -102,19 +105,38 @@ func (sh *Shell[C]) Close() {
 // belongs there is loaded, in a goroutine of its own; while that goes on, it is
 // answered with COORDINATOR_LOAD_IN_PROGRESS.
 func (sh *Shell[C]) Lead(partition int32, epoch int32) {
+	s, old := sh.succeed(partition, epoch)
+	if old != nil {
+		old.depose()
+	}
+	if s != nil {
+		sh.start(s.run)
+	}
+}
+
+// succeed puts a new shard in the place of an old one, if there is one; nil: the
+// old one goes on, or all has ended.
+func (sh *Shell[C]) succeed(partition int32, epoch int32) (s, old *Shard[C]) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	sh.tell(partition, true)
-	old := sh.mu.shards[partition]
-	switch {
-	case sh.mu.closed, old != nil && (!sh.cfg.Reload || old.epoch >= epoch):
-		return
-	case old != nil:
-		old.depose()
+	old = sh.mu.shards[partition]
+	if sh.mu.closed || old != nil && (!sh.cfg.Reload || old.epoch >= epoch) {
+		return nil, nil
 	}
-	s := newShard(sh, partition, epoch)
+	s = newShard(sh, partition, epoch)
 	sh.mu.shards[partition] = s
-	sh.running.Go(s.run)
+	return s, old
+}
+
+// start runs f in a goroutine that Close waits for, unless the shell has stopped.
+func (sh *Shell[C]) start(f func()) bool {
+	sh.mu.RLock()
+	defer sh.mu.RUnlock()
+	if !sh.mu.closed {
+		sh.running.Go(f)
+	}
+	return !sh.mu.closed
 }
 
 // Resign says that this broker does not lead a partition any more. When it

@@ -3,6 +3,7 @@ package coordinator
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -184,6 +185,47 @@ func TestClosingAnswersEverything(t *testing.T) {
 	sh.Close()
 	wg.Wait()
 	assert.ErrorIs(t, (<-add(sh, 0, 1, false)).err, kerr.NotCoordinator)
+}
+
+// An append wakes others that wait for the same partition, and their answers may
+// lead back to the shell: the end of a transaction's offsets does.
+func TestAnAppendMayLeadBackToTheShellWhileItsShardIsDeposed(t *testing.T) {
+	for name, depose := range map[string]func(sh *sumsShell){
+		"closed": (*sumsShell).Close, "resigned": func(sh *sumsShell) { sh.Resign(0) }, "led again": func(sh *sumsShell) { sh.Lead(0, 2) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMemory()
+			sh := newShell(t, m, func(c *Config[*sums]) { c.Reload = true })
+			sh.Lead(0, 1)
+			awaitLoaded(t, sh)
+			s := sh.shard(0)
+			begun := make(chan struct{})
+			m.writing = func() {
+				close(begun)
+				for s.gate.TryRLock() { // until somebody waits to depose the shard
+					s.gate.RUnlock()
+					runtime.Gosched()
+				}
+				sh.Tell(0, func(*sums, int64) {})
+			}
+			sum := add(sh, 0, 1, false)
+			<-begun
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				depose(sh)
+			}()
+			select {
+			case <-done:
+			case <-time.After(10 * time.Second):
+				panic("the shell waits for an append that waits for the shell")
+			}
+			<-sum
+			m.mu.Lock()
+			m.writing = nil
+			m.mu.Unlock()
+		})
+	}
 }
 
 func TestNamesBelongToPartitionsAsInKafka(t *testing.T) {

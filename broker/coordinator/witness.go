@@ -42,16 +42,6 @@ func (sh *Shell[C]) DoCertainly(name string, f func(core C, nowMs int64), refuse
 	}
 }
 
-// start runs f in a goroutine that Close waits for, unless the shell has stopped.
-func (sh *Shell[C]) start(f func()) bool {
-	sh.mu.RLock()
-	defer sh.mu.RUnlock()
-	if !sh.mu.closed {
-		sh.running.Go(f)
-	}
-	return !sh.mu.closed
-}
-
 // tell tells a witness of a change of leadership.
 func (sh *Shell[C]) tell(partition int32, leads bool) {
 	switch w, careful := sh.topic.(Witness); {
