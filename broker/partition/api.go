@@ -246,6 +246,8 @@ type FetchResult struct {
 	LeaderID             int32 // -1 unless the error says where to go (KIP-951)
 	LeaderEpoch          int32
 	Records              vfs.FileRange // Length 0: none
+
+	replica *Partition // that was read, or that refused; nil: there is none here
 }
 
 // DeleteRecordsResult is the low watermark all live replicas reached, or why not.

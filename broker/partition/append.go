@@ -129,6 +129,7 @@ func (m *Manager) produceOne(req *ProduceRequest, in *ProducePartition, out *Pro
 		return pendingAppend{}
 	}
 	a, s, broken, err := p.append(in.Records, req, in.Verification)
+	p.countAppend(len(in.Records), a.info.Count, err)
 	if err != nil {
 		out.Err = err
 		out.RecordErrors = a.info.RecordErrors
@@ -140,7 +141,6 @@ func (m *Manager) produceOne(req *ProduceRequest, in *ProducePartition, out *Pro
 		}
 		return pendingAppend{}
 	}
-	m.counts.bytesIn.Add(int64(len(in.Records)))
 	p.followers.Wake()
 	p.finish(s, broken)
 	if broken != nil {

@@ -35,7 +35,7 @@ func (m *Manager) Fetch(req *FetchRequest, done func([]FetchResult)) {
 	starts := make([]fetchStart, 0, len(req.Partitions))
 	results, bytes, now := m.readAll(req, r, true, &starts)
 	if now || req.MaxWait <= 0 || len(req.Partitions) == 0 || bytes >= int64(req.MinBytes) {
-		m.charge(r, results)
+		m.account(r, results)
 		done(results)
 		return
 	}
@@ -74,6 +74,7 @@ func (m *Manager) readAll(req *FetchRequest, r reader, record bool, starts *[]fe
 			now = true
 			continue
 		}
+		out.replica = p
 		at := p.read(req, r, in, out, min(left, in.MaxBytes), oneBatch, record)
 		now = now || out.Err != nil || out.DivergingEpoch >= 0 || out.PreferredReadReplica >= 0
 		if n := out.Records.Length; n > 0 {
@@ -85,8 +86,13 @@ func (m *Manager) readAll(req *FetchRequest, r reader, record bool, starts *[]fe
 			*starts = append(*starts, fetchStart{p: p, in: in, at: at})
 		}
 	}
-	m.counts.bytesOut.Add(bytes)
 	return results, bytes, now
+}
+
+// account counts an answer that is about to be given.
+func (m *Manager) account(r reader, results []FetchResult) {
+	m.charge(r, results)
+	m.countFetches(r, results)
 }
 
 // fetchStart is one partition of a waiting fetch.
@@ -164,6 +170,6 @@ func (w *fetchWait) Complete(bool) {
 	// The follower's position was noted when the request came; reading again does
 	// not say anything new about it.
 	results, _, _ := w.m.readAll(w.req, w.reader, false, nil)
-	w.m.charge(w.reader, results)
+	w.m.account(w.reader, results)
 	w.done(results)
 }

@@ -99,6 +99,7 @@ func (p *Partition) appendFetched(f Fetched) (FollowerState, bool, error) {
 		if _, err := log.AppendAsFollower(f.Records); err != nil {
 			return stateOf(log), false, err
 		}
+		p.countFollowed(len(f.Records))
 		if p.m.cfg.Flush == FlushAlways { // the next fetch says that this replica has it
 			if err := log.Flush(); err != nil {
 				return stateOf(log), false, err

@@ -44,6 +44,7 @@ type Manager struct {
 		partitions map[commitlog.TopicPartition]*Partition // nil value: offline
 		offline    map[commitlog.TopicPartition]offline
 		brokers    map[int32]BrokerInfo
+		traffic    map[string]*traffic // by topic
 	}
 
 	waiting struct {
@@ -51,9 +52,10 @@ type Manager struct {
 	}
 
 	counts struct {
-		bytesIn, bytesOut                 atomic.Int64
 		isrExpanded, isrShrunk, isrFailed atomic.Int64
 	}
+
+	traffic traffic // of all replicas
 
 	retries struct {
 		sync.Mutex
@@ -101,6 +103,7 @@ func newManager(cfg Config, logs *commitlog.Manager, isr ISRChanger, fetchers Fe
 	m.mu.partitions = map[commitlog.TopicPartition]*Partition{}
 	m.mu.offline = map[commitlog.TopicPartition]offline{}
 	m.mu.brokers = map[int32]BrokerInfo{}
+	m.mu.traffic = map[string]*traffic{}
 	m.waiting.produces = purgatory.New(cfg.MaxWaiting)
 	m.waiting.fetches = purgatory.New(cfg.MaxWaiting)
 	m.waiting.deletes = purgatory.New(cfg.MaxWaiting)
@@ -223,16 +226,15 @@ type Counts struct {
 	UnderReplicated, UnderMinISR, AtMin int
 	Reassigning                         int
 	WaitingFetches, WaitingProduces     int
+	WaitingDeletes                      int   // DeleteRecords
 	ISRExpanded, ISRShrunk, ISRFailed   int64 // since start
-	BytesIn, BytesOut                   int64 // appended by clients, read by anyone; since start
 }
 
 // Counts counts.
 func (m *Manager) Counts() Counts {
 	c := Counts{
-		WaitingFetches: m.waiting.fetches.Len(), WaitingProduces: m.waiting.produces.Len(),
+		WaitingFetches: m.waiting.fetches.Len(), WaitingProduces: m.waiting.produces.Len(), WaitingDeletes: m.waiting.deletes.Len(),
 		ISRExpanded: m.counts.isrExpanded.Load(), ISRShrunk: m.counts.isrShrunk.Load(), ISRFailed: m.counts.isrFailed.Load(),
-		BytesIn: m.counts.bytesIn.Load(), BytesOut: m.counts.bytesOut.Load(),
 	}
 	m.mu.RLock()
 	for _, p := range m.mu.partitions {

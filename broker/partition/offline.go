@@ -205,6 +205,7 @@ func (m *Manager) markOffline(p *Partition) {
 	m.mu.Lock()
 	if m.mu.partitions[p.tp] == p {
 		m.mu.partitions[p.tp] = nil
+		m.leaveTrafficLocked(p)
 		m.mu.offline[p.tp] = offline{known: m.mu.offline[p.tp].known}
 	}
 	m.mu.Unlock()

@@ -133,8 +133,8 @@ func (m *Manager) classify(o *LeaderAndISRPartition, tp commitlog.TopicPartition
 	}
 
 	if p == nil {
-		p = newPartition(m, tp)
 		m.mu.Lock()
+		p = newPartition(m, tp)
 		p.state.brokers = m.mu.brokers
 		m.mu.partitions[tp] = p
 		m.mu.Unlock()

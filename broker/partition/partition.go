@@ -14,8 +14,9 @@ import (
 // Partition is one replica on this broker: a core with its log and its waiting
 // requests.
 type Partition struct {
-	tp commitlog.TopicPartition
-	m  *Manager
+	tp      commitlog.TopicPartition
+	m       *Manager
+	traffic *traffic // of the topic's replicas together
 
 	// role is held for reading by whoever appends, reads or truncates, and for
 	// writing while the role changes: what was a leader at the start of an append
@@ -55,8 +56,10 @@ type Partition struct {
 	deletes   purgatory.List // DeleteRecords
 }
 
+// newPartition makes a replica that knows nothing yet. Under Manager.mu.
 func newPartition(m *Manager, tp commitlog.TopicPartition) *Partition {
 	p := &Partition{tp: tp, m: m}
+	m.enterTrafficLocked(p)
 	p.state.core = newCore(m.cfg.BrokerID, m.cfg.ReplicaLagTimeMax)
 	p.state.core.flush = m.cfg.Flush
 	return p

@@ -89,6 +89,7 @@ func (m *Manager) remove(tp commitlog.TopicPartition, do func(commitlog.TopicPar
 	p := m.mu.partitions[tp]
 	if p != nil {
 		delete(m.mu.partitions, tp)
+		m.leaveTrafficLocked(p)
 	}
 	m.mu.Unlock()
 	if p != nil {

@@ -120,14 +120,12 @@ func (m *Manager) charge(r reader, results []FetchResult) {
 		return
 	}
 	for i := range results {
-		n := results[i].Records.Length
-		if n == 0 {
+		n, p := results[i].Records.Length, results[i].replica
+		if n == 0 || p == nil {
 			continue
 		}
-		if p := m.Partition(results[i].Topic, results[i].Partition); p != nil {
-			if log := p.Log(); log != nil && p.leaderNamed(log) {
-				m.LeaderThrottle.Take(m.cfg.Now(), n)
-			}
+		if log := p.Log(); log != nil && p.leaderNamed(log) {
+			m.LeaderThrottle.Take(m.cfg.Now(), n)
 		}
 	}
 }
