@@ -1,0 +1,233 @@
+package auth
+
+import (
+	"encoding/binary"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"barnabas/broker/wire"
+)
+
+var began = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// plainSession is one of a listener that offers PLAIN, and a second name for it.
+func plainSession(lifetime time.Duration) *Session {
+	m := &Plain{Passwords: passwords}
+	return NewSession([]Offer{{m, lifetime}, {other{m}, lifetime}})
+}
+
+type other struct{ *Plain }
+
+func (other) Name() string { return "OTHER" }
+
+// frame is a request as the server reads it, without its length.
+func frame(req kmsg.Request, version int16) []byte {
+	req.SetVersion(version)
+	return kmsg.NewRequestFormatter(kmsg.FormatterClientID("test")).AppendRequest(nil, req, 7)[4:]
+}
+
+func apiVersions(version int16) []byte {
+	req := kmsg.NewPtrApiVersionsRequest()
+	req.ClientSoftwareName, req.ClientSoftwareVersion = "test", "1"
+	return frame(req, version)
+}
+
+func handshake(version int16, mechanism string) []byte {
+	req := kmsg.NewPtrSASLHandshakeRequest()
+	req.Mechanism = mechanism
+	return frame(req, version)
+}
+
+func token(version int16, text string) []byte {
+	req := kmsg.NewPtrSASLAuthenticateRequest()
+	req.SASLAuthBytes = []byte(text)
+	return frame(req, version)
+}
+
+func metadata() []byte { return frame(kmsg.NewPtrMetadataRequest(), 9) }
+
+const (
+	asAlice = "\x00alice\x00alice's secret"
+	asBob   = "\x00bob\x00b=o,b"
+)
+
+// read decodes an answer of which the length and the correlation id are right.
+func read[R kmsg.Response](t *testing.T, v Verdict, resp R, version int16) R {
+	t.Helper()
+	require.Greater(t, len(v.Answer), 8)
+	require.EqualValues(t, len(v.Answer)-4, binary.BigEndian.Uint32(v.Answer))
+	require.EqualValues(t, 7, binary.BigEndian.Uint32(v.Answer[4:]))
+	body := v.Answer[8:]
+	resp.SetVersion(version)
+	if resp.IsFlexible() {
+		body = body[1:]
+	}
+	require.NoError(t, resp.ReadFrom(body))
+	return resp
+}
+
+func shaken(t *testing.T, v Verdict, version int16) *kmsg.SASLHandshakeResponse {
+	t.Helper()
+	return read(t, v, kmsg.NewPtrSASLHandshakeResponse(), version)
+}
+
+func answered(t *testing.T, v Verdict, version int16) *kmsg.SASLAuthenticateResponse {
+	t.Helper()
+	return read(t, v, kmsg.NewPtrSASLAuthenticateResponse(), version)
+}
+
+// authenticate goes through a whole exchange, at the time now.
+func authenticate(t *testing.T, s *Session, now time.Time, mechanism, text string) Verdict {
+	t.Helper()
+	v := s.Take(handshake(1, mechanism), now)
+	require.NoError(t, v.Failure)
+	require.Zero(t, shaken(t, v, 1).ErrorCode)
+	return s.Take(token(2, text), now)
+}
+
+func TestNothingIsPassedOnBeforeTheClientIsKnown(t *testing.T) {
+	for name, first := range map[string][]byte{"a request": metadata(), "a token": token(2, asAlice), "nothing": {}, "a byte": {1}, "HTTP": []byte("GET / HTTP/1.1\r\n"), "an unknown handshake": handshake(2, "PLAIN"), "half a handshake": handshake(1, "PLAIN")[:12]} {
+		s := plainSession(0)
+		v := s.Take(first, began)
+		assert.False(t, v.Pass, name)
+		assert.Nil(t, v.Answer, name)
+		assert.Error(t, v.Failure, name)
+		assert.Error(t, s.Take(handshake(1, "PLAIN"), began).Failure, "%s: what failed stays so", name)
+	}
+	s := plainSession(0)
+	require.NoError(t, s.Take(handshake(1, "PLAIN"), began).Failure)
+	assert.Error(t, s.Take(metadata(), began).Failure)
+}
+
+func TestVersionsMayBeAskedOnceBeforeTheHandshake(t *testing.T) {
+	s := plainSession(0)
+	assert.True(t, s.Take(apiVersions(3), began).Pass)
+	assert.Error(t, s.Take(apiVersions(3), began).Failure)
+
+	s = plainSession(0)
+	tooNew := apiVersions(3)
+	binary.BigEndian.PutUint16(tooNew[2:], 99)
+	assert.True(t, s.Take(tooNew, began).Pass, "it is answered what is known")
+	assert.True(t, s.Take(apiVersions(3), began).Pass, "and asked again")
+	assert.NoError(t, s.Take(handshake(1, "PLAIN"), began).Failure)
+}
+
+func TestAClientThatIsKnownIsPassedOn(t *testing.T) {
+	s := plainSession(0)
+	v := s.Take(handshake(1, "PLAIN"), began)
+	assert.Equal(t, []string{"PLAIN", "OTHER"}, shaken(t, v, 1).SupportedMechanisms)
+	for version := int16(0); version <= 2; version++ {
+		s := plainSession(0)
+		require.NoError(t, s.Take(handshake(1, "PLAIN"), began).Failure)
+		v := s.Take(token(version, asAlice), began)
+		require.NoError(t, v.Failure)
+		assert.Equal(t, &wire.Principal{Type: "User", Name: "alice"}, v.Proven)
+		resp := answered(t, v, version)
+		assert.Zero(t, resp.ErrorCode)
+		assert.Empty(t, resp.SASLAuthBytes)
+		assert.Zero(t, resp.SessionLifetimeMillis)
+		for _, later := range [][]byte{metadata(), apiVersions(3), handshake(1, "PLAIN"), token(2, asAlice)} {
+			assert.True(t, s.Take(later, began.Add(1000*time.Hour)).Pass)
+		}
+	}
+}
+
+func TestAfterTheFirstHandshakeTokensHaveNoHeader(t *testing.T) {
+	s := plainSession(0)
+	require.NoError(t, s.Take(handshake(0, "PLAIN"), began).Failure)
+	v := s.Take([]byte(asAlice), began)
+	require.NoError(t, v.Failure)
+	assert.Equal(t, []byte{0, 0, 0, 0}, v.Answer)
+	assert.Equal(t, "alice", v.Proven.Name)
+	assert.True(t, s.Take(metadata(), began).Pass)
+
+	s = plainSession(0)
+	require.NoError(t, s.Take(handshake(0, "PLAIN"), began).Failure)
+	v = s.Take([]byte(asAlice+"x"), began)
+	assert.Error(t, v.Failure)
+	assert.Nil(t, v.Answer, "there is no way of telling")
+}
+
+func TestAMechanismThatIsNotOfferedIsRefusedWithThoseThatAre(t *testing.T) {
+	for version := int16(0); version <= 1; version++ {
+		v := plainSession(0).Take(handshake(version, "GSSAPI"), began)
+		assert.Error(t, v.Failure)
+		resp := shaken(t, v, version)
+		assert.Equal(t, kerr.UnsupportedSaslMechanism.Code, resp.ErrorCode)
+		assert.Equal(t, []string{"PLAIN", "OTHER"}, resp.SupportedMechanisms)
+	}
+}
+
+func TestAFailureIsToldInKafkasWords(t *testing.T) {
+	s := plainSession(0)
+	v := authenticate(t, s, began, "PLAIN", asAlice+"x")
+	assert.ErrorContains(t, v.Failure, "authentication with SASL mechanism PLAIN failed")
+	assert.Nil(t, v.Proven)
+	resp := answered(t, v, 2)
+	assert.Equal(t, kerr.SaslAuthenticationFailed.Code, resp.ErrorCode)
+	assert.Equal(t, "Authentication failed: Invalid username or password", *resp.ErrorMessage)
+	assert.Error(t, s.Take(token(2, asAlice), began).Failure)
+
+	s = NewSession([]Offer{{Mechanism: NewScram512(func(string) (Credential, bool) { return Credential{}, false }, nonce)}})
+	v = authenticate(t, s, began, "SCRAM-SHA-512", "n,,n=eve,r=x")
+	assert.Equal(t, "Authentication failed during authentication due to invalid credentials with SASL mechanism SCRAM-SHA-512", *answered(t, v, 2).ErrorMessage)
+}
+
+func TestASessionEndsUnlessTheClientAuthenticatesAgain(t *testing.T) {
+	s := plainSession(10 * time.Second)
+	v := authenticate(t, s, began, "PLAIN", asAlice)
+	assert.EqualValues(t, 10000, answered(t, v, 2).SessionLifetimeMillis)
+	assert.True(t, s.Take(metadata(), began.Add(10*time.Second)).Pass)
+
+	again := authenticate(t, s, began.Add(9*time.Second), "PLAIN", asAlice)
+	assert.Equal(t, "alice", again.Proven.Name)
+	assert.True(t, s.Take(metadata(), began.Add(19*time.Second)).Pass)
+	assert.True(t, s.Take(handshake(1, "PLAIN"), began.Add(9500*time.Millisecond)).Pass, "twice within a second is not taken up")
+
+	v = s.Take(metadata(), began.Add(19*time.Second+1))
+	assert.ErrorIs(t, v.Failure, errExpired)
+	assert.Nil(t, v.Answer)
+}
+
+func TestAnotherUserOrMechanismCannotTakeAConnectionOver(t *testing.T) {
+	s := plainSession(10 * time.Second)
+	authenticate(t, s, began, "PLAIN", asAlice)
+	v := authenticate(t, s, began.Add(5*time.Second), "PLAIN", asBob)
+	assert.Error(t, v.Failure)
+	assert.Equal(t, "Cannot change principals during re-authentication from User.alice: User.bob", *answered(t, v, 2).ErrorMessage)
+
+	s = plainSession(10 * time.Second)
+	authenticate(t, s, began, "PLAIN", asAlice)
+	v = authenticate(t, s, began.Add(5*time.Second), "PLAIN", asAlice+"x")
+	assert.ErrorContains(t, v.Failure, "re-authentication")
+
+	s = plainSession(10 * time.Second)
+	authenticate(t, s, began, "PLAIN", asAlice)
+	v = authenticate(t, s, began.Add(5*time.Second), "OTHER", asAlice)
+	assert.ErrorContains(t, v.Failure, "OTHER was asked for")
+	assert.Nil(t, v.Answer)
+}
+
+// FuzzSession says two things and then what only a client that is known may say.
+func FuzzSession(f *testing.F) {
+	f.Add(handshake(1, "PLAIN"), token(2, asAlice+"x"))
+	f.Add(apiVersions(3), handshake(0, "PLAIN"))
+	f.Add(handshake(0, "PLAIN"), []byte(asAlice+"x"))
+	f.Fuzz(func(t *testing.T, first, second []byte) {
+		s := NewSession([]Offer{{Mechanism: &Plain{Passwords: map[string]string{}}}})
+		for _, frame := range [][]byte{first, second} {
+			v := s.Take(frame, began)
+			require.Nil(t, v.Proven)
+			if v.Pass {
+				key, _ := apiKey(frame)
+				require.EqualValues(t, wire.KeyApiVersions, key)
+			}
+		}
+		require.Error(t, s.Take(metadata(), began).Failure)
+	})
+}
