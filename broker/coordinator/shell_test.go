@@ -206,20 +206,20 @@ func TestAnAppendMayLeadBackToTheShellWhileItsShardIsDeposed(t *testing.T) {
 					s.gate.RUnlock()
 					runtime.Gosched()
 				}
-				sh.Tell(0, func(*sums, int64) {})
+				back := make(chan struct{})
+				go func() {
+					defer close(back)
+					sh.Tell(0, func(*sums, int64) {})
+				}()
+				select {
+				case <-back:
+				case <-time.After(10 * time.Second):
+					t.Error("the shell waits for an append that waits for the shell")
+				}
 			}
 			sum := add(sh, 0, 1, false)
 			<-begun
-			done := make(chan struct{})
-			go func() {
-				defer close(done)
-				depose(sh)
-			}()
-			select {
-			case <-done:
-			case <-time.After(10 * time.Second):
-				panic("the shell waits for an append that waits for the shell")
-			}
+			depose(sh)
 			<-sum
 			m.mu.Lock()
 			m.writing = nil
