@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -69,9 +68,11 @@ type Broker struct {
 	moveThrottle     partition.Throttle
 	door             *door
 	homeless         signal
+	rooms            rooms
 
 	epoch atomic.Int64 // broker epoch, noBrokerEpoch while not registered
 
+	life          context.Context // until Stop
 	stopFollowing context.CancelFunc
 	following     sync.WaitGroup
 }
@@ -102,6 +103,7 @@ func Open(ctx context.Context, v *config.Values, zk *zkstate.Client, log *logrus
 	b := &Broker{identity: id, values: v, zk: zk, log: log.WithField("broker", id.brokerID), cluster: metadata.NewCache(), features: newFeatures(zk), registrations: newRegistrations(zk)}
 	b.security = secure
 	b.door, b.homeless = newDoor(), newSignal()
+	b.life, b.stopFollowing = context.WithCancel(context.Background())
 	b.epoch.Store(noBrokerEpoch)
 	if b.authorizer, err = newAuthorizer(ctx, zk, v, b.log.WithField("part", "authorizer")); err != nil {
 		return nil, err
@@ -225,7 +227,7 @@ func (b *Broker) openLogs(ctx context.Context) error {
 		BrokerEpoch:                   b.BrokerEpoch,
 		Now:                           time.Now,
 		Log:                           b.log.WithField("part", "log"),
-		OnDirFailure:                  func(dir string, err error) { b.dirFailed(dir, err) },
+		OnDirFailure:                  b.dirFailed,
 	})
 	if err != nil {
 		return err
@@ -289,6 +291,7 @@ func (b *Broker) join() error {
 		Flush:             flushPolicies[v.String("barnabas.flush.policy")],
 		InMetadata:        b.inMetadata,
 		OnRoles:           b.rolesChanged,
+		OnReturn:          b.askForOrders,
 		Movers:            b.movers,
 		FS:                vfs.OS,
 		Log:               b.log.WithField("part", "partition"),
@@ -342,32 +345,6 @@ func (b *Broker) rolesChanged(roles []partition.Role) {
 		}
 	}
 }
-
-// dirFailed takes the replicas of a failed directory offline and tells the controller. It runs on the goroutine that met the failure, so the telling is left to another.
-func (b *Broker) dirFailed(dir string, err error) {
-	b.log.WithError(err).Errorf("log directory %s failed and is offline until a restart", dir)
-	if b.replicas == nil {
-		return // still opening: the replicas are missing from the start
-	}
-	b.following.Go(func() {
-		b.replicas.LogDirFailed(dir)
-		ctx, cancel := context.WithTimeout(context.Background(), zkReadTimeout)
-		defer cancel()
-		if err := b.zk.NotifyLogDirFailure(ctx, b.brokerID); err != nil {
-			b.log.WithError(err).Warn("telling the controller of the failed log directory")
-		}
-		if !slices.ContainsFunc(b.logs.Dirs(), func(d commitlog.DirInfo) bool { return d.Err == nil }) {
-			b.log.Error("every log directory has failed: this broker can hold nothing and stops")
-			b.homeless.close()
-		}
-	})
-}
-
-// Homeless is closed when the last log directory has failed: there is nothing left to serve.
-func (b *Broker) Homeless() <-chan struct{} { return b.homeless.done }
-
-// ErrHomeless is why a broker ends that has lost every log directory.
-var ErrHomeless = errors.New("every log directory has failed")
 
 // Controller is this process's part of the cluster's controller.
 type Controller interface {
@@ -424,8 +401,7 @@ func (b *Broker) Serve(controller Controller) {
 		Groups: b.groups, Transactions: b.transactions, LegacyOffsets: legacyOffsets{b.zk},
 		Authorizer: gate,
 	})
-	ctx, cancel := context.WithCancel(context.Background())
-	b.stopFollowing = cancel
+	ctx := b.life
 	events := b.zk.Subscribe()
 	b.following.Go(func() {
 		defer events.Close()
@@ -454,6 +430,7 @@ func (b *Broker) Serve(controller Controller) {
 	})
 	b.security.gate.Next = b.dispatcher
 	b.door.Handler = b.security.gate
+	b.attendFullDirs()
 	b.server.Serve(b.door)
 }
 
@@ -507,8 +484,8 @@ func (b *Broker) Stop(ctx context.Context) error {
 	defer cancel()
 	b.door.close()
 	err := b.server.Close(drain)
+	b.stopFollowing()
 	if b.dispatcher != nil {
-		b.stopFollowing()
 		b.dispatcher.Close()
 	}
 	b.fetchers.Close()

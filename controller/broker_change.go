@@ -110,16 +110,25 @@ func (c *Core) brokersArrived(found map[int32]*broker, ids []int32) error {
 	if err := c.moveReplicas(theirs, onlineReplica); err != nil {
 		return err
 	}
+	return c.replicasBack(theirs)
+}
+
+// replicasBack resumes what waited for replicas that can serve again: elections, reassignments, deletions.
+func (c *Core) replicasBack(back []replica) error {
 	if _, err := c.bringAllOnline(); err != nil {
 		return err
 	}
-	if err := c.resumeReassignmentsWhere(func(_ TopicPartition, p *partition) bool {
-		return slices.ContainsFunc(p.assignment.target(), func(id int32) bool { return slices.Contains(ids, id) })
+	brokersOf := map[TopicPartition][]int32{}
+	for _, r := range back {
+		brokersOf[r.TopicPartition] = append(brokersOf[r.TopicPartition], r.broker)
+	}
+	if err := c.resumeReassignmentsWhere(func(tp TopicPartition, p *partition) bool {
+		return slices.ContainsFunc(p.assignment.target(), func(id int32) bool { return slices.Contains(brokersOf[tp], id) })
 	}); err != nil {
 		return err
 	}
 	var deleting []string
-	for _, r := range theirs {
+	for _, r := range back {
 		if c.cluster.queuedForDeletion(r.Topic) && !slices.Contains(deleting, r.Topic) {
 			deleting = append(deleting, r.Topic)
 		}
@@ -214,7 +223,9 @@ func sameBroker(a, b zkstate.Broker) bool {
 	return sameRack && sameFeatures && slices.Equal(a.Endpoints, b.Endpoints)
 }
 
-// leaderAndISRAnswered learns from a broker's answer which of its replicas are in a failed log directory.
+// leaderAndISRAnswered learns from a broker's answer which of its replicas are in a failed log directory, and which are not
+// any more. For the latter Kafka's controller goes on as before: a partition without a leader stays so until a broker
+// starts or somebody asks for an election.
 func (c *Core) leaderAndISRAnswered(id int32, req *kmsg.LeaderAndISRRequest, resp *kmsg.LeaderAndISRResponse) error {
 	if resp.ErrorCode != 0 {
 		c.logf(LogError, "broker %d refused LeaderAndIsr: %v", id, kerr.ErrorForCode(resp.ErrorCode))
@@ -225,10 +236,13 @@ func (c *Core) leaderAndISRAnswered(id int32, req *kmsg.LeaderAndISRRequest, res
 	for _, tp := range sortedPartitions(known) {
 		now[tp] = true
 	}
-	var newlyLost []replica
+	var newlyLost, back []replica
 	for _, p := range leaderAndISRErrors(c, resp) {
 		switch p.code {
 		case 0:
+			if known[p.tp] && c.cluster.partition(p.tp) != nil {
+				back = append(back, replica{p.tp, id})
+			}
 			delete(now, p.tp)
 		case kerr.KafkaStorageError.Code:
 			if !known[p.tp] && c.cluster.partition(p.tp) != nil {
@@ -243,11 +257,21 @@ func (c *Core) leaderAndISRAnswered(id int32, req *kmsg.LeaderAndISRRequest, res
 		}
 	}
 	c.cluster.offlineDirs[id] = now
-	if len(newlyLost) == 0 {
+	if len(newlyLost) > 0 {
+		c.logf(LogWarn, "broker %d lost the log directory of %d replicas", id, len(newlyLost))
+		if err := c.replicasLost(newlyLost); err != nil {
+			return err
+		}
+	}
+	if len(back) == 0 {
 		return nil
 	}
-	c.logf(LogWarn, "broker %d lost the log directory of %d replicas", id, len(newlyLost))
-	return c.replicasLost(newlyLost)
+	c.logf(LogInfo, "broker %d has %d replicas of a failed log directory again", id, len(back))
+	for _, r := range back {
+		c.outbox.updateMetadata(c, c.cluster.registered(), r.TopicPartition)
+	}
+	c.outbox.flush(c)
+	return c.replicasBack(back)
 }
 
 type partitionCode struct {
@@ -273,8 +297,8 @@ func leaderAndISRErrors(c *Core, resp *kmsg.LeaderAndISRResponse) []partitionCod
 	return found
 }
 
-// logDirsFailed asks the brokers that reported a failed log directory for the state of all their replicas, by sending
-// them LeaderAndIsr for each; those in the failed directory answer KAFKA_STORAGE_ERROR.
+// logDirsFailed asks the brokers that reported a log directory that failed, or came back, for the state of all their
+// replicas, by sending them LeaderAndIsr for each; those in a failed directory answer KAFKA_STORAGE_ERROR.
 func (c *Core) logDirsFailed() error {
 	names, err := c.children(zkstate.LogDirEventNotificationPath)
 	if err != nil || len(names) == 0 {

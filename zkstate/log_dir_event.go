@@ -27,13 +27,14 @@ func EncodeLogDirEvent(broker int32) []byte {
 	return w.buf
 }
 
-// DecodeLogDirEvent reads which broker has a failed log directory.
+// DecodeLogDirEvent reads which broker's log directories changed.
 func DecodeLogDirEvent(data []byte) (int32, error) {
 	o := parseObject("log directory event", data)
 	return o.int32("broker"), o.wrapped()
 }
 
-// NotifyLogDirFailure tells the controller that a log directory of the broker failed.
-func (c *Client) NotifyLogDirFailure(ctx context.Context, broker int32) error {
+// NotifyLogDirs tells the controller that a log directory of the broker failed, or came back: it asks for all replicas of
+// the broker upon either.
+func (c *Client) NotifyLogDirs(ctx context.Context, broker int32) error {
 	return c.notify(ctx, LogDirEventNotificationPath+"/"+logDirEventPrefix, EncodeLogDirEvent(broker))
 }
