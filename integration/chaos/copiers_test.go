@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"strconv"
 	"sync"
 	"testing"
@@ -60,9 +61,13 @@ func (c *copiers) troubled(err error) {
 	if err == nil {
 		return
 	}
+	what := err.Error()
+	if lost, ok := errors.AsType[*net.OpError](err); ok {
+		what = lost.Op + ": " + lost.Err.Error() // wherever it was
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.trouble[err.Error()]++
+	c.trouble[what]++
 }
 
 func (c *copiers) stop() {

@@ -20,7 +20,7 @@ const (
 	javaThroughput = 500
 )
 
-// Java's own programs for proving what a cluster promises, while brokers are killed in turn: what VerifiableProducer writes is there once and in order, the members of a group of
+// Java's own programs for proving what a cluster promises, while their coordinators and the leader of what they write are killed in turn: what VerifiableProducer writes is there once and in order, the members of a group of
 // VerifiableConsumers see all of it, and TransactionalMessageCopier, run again and again and aborting some of its transactions at random, makes an exact copy.
 func TestJavasProgramsKeepExactlyOnceWhileBrokersAreKilled(t *testing.T) {
 	lane.Java(t)
@@ -32,7 +32,10 @@ func TestJavasProgramsKeepExactlyOnceWhileBrokersAreKilled(t *testing.T) {
 	n := runs * javaRecords
 	c := exactlyOnce(t)
 	done, killed := make(chan struct{}), make(chan int, 1)
-	go func() { killed <- killInTurn(t, c, done) }()
+	go func() {
+		defer close(killed) // also when it fails
+		killed <- killInTurn(t, c, "java-copier", "java-copier", done)
+	}()
 
 	s := &groupStage{t: t, bootstrap: c.Bootstrap(), topic: "input", group: "verified", partitions: 1, seen: &sightings{at: map[int32]map[int64]int{}}}
 	stops := []func(){javaVerifiableMember("3.9.1")(t, s), javaVerifiableMember("3.9.1")(t, s)}

@@ -81,19 +81,41 @@ func requireEachOnceInOrder(t *testing.T, values []string, n int) {
 	require.Len(t, values, n)
 }
 
-// killInTurn kills one broker after the other, and starts it again, until done. It returns how many that were.
-func killInTurn(t *testing.T, c *cluster.Cluster, done <-chan struct{}) (kills int) {
+// killInTurn kills whoever coordinates a transactional id, then whoever coordinates a group, then whoever leads the output, and so on, and starts them again, until done. It returns how
+// many that were.
+func killInTurn(t *testing.T, c *cluster.Cluster, id, group string, done <-chan struct{}) (kills int) {
+	client, err := kgo.NewClient(kgo.SeedBrokers(c.Seeds()...), kgo.MetadataMinAge(50*time.Millisecond))
+	if !assert.NoError(t, err) {
+		return 0
+	}
+	defer client.Close()
+	adm := kadm.NewClient(client)
 	for i := 0; ; i++ {
-		b := c.Brokers[i%len(c.Brokers)]
 		select {
 		case <-done:
 			return i
 		case <-time.After(1500 * time.Millisecond):
 		}
+		b := c.Brokers[max(1, roleHolder(adm, i, id, group))-1]
 		b.Kill(t)
 		b.Start(t)
 		b.WaitReady(t)
 		c.WaitWhole(t, "output", 1, 3)
+	}
+}
+
+// roleHolder is the broker that has one of three roles; not above 0 if it cannot be found.
+func roleHolder(adm *kadm.Client, role int, id, group string) int32 {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	switch role % 3 {
+	case 0:
+		return adm.FindTxnCoordinators(ctx, id)[id].NodeID
+	case 1:
+		return adm.FindGroupCoordinators(ctx, group)[group].NodeID
+	default:
+		known, _ := adm.Metadata(ctx, "output")
+		return known.Topics["output"].Partitions[0].Leader
 	}
 }
 
@@ -158,7 +180,7 @@ func TestAGroupSessionCopiesEachRecordOnceWhileBrokersAreKilled(t *testing.T) {
 	done, nemesis := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(nemesis)
-		killInTurn(t, c, done)
+		killInTurn(t, c, "copier", "copiers", done)
 	}()
 	copyBySession(t, c, n)
 	close(done)
