@@ -5,15 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"barnabas/admin/cluster"
 	"barnabas/admin/plan"
 	"barnabas/tools/subcommands"
 )
@@ -110,15 +108,6 @@ type transactionTool struct {
 	call   *subcommands.Call
 }
 
-// need fails unless brokers serve an API, which they do since 3.0.
-func (t transactionTool) need(request kmsg.Request, name string) error {
-	served, err := serves(t.client, request.Key())
-	if err == nil && !served {
-		err = fmt.Errorf("The node does not support %s", name)
-	}
-	return err
-}
-
 // table prints rows, of which the first is the heading. Each cell is as wide as the widest of its column and ends in a tab.
 func (t transactionTool) table(rows [][]string) {
 	widths := make([]int, len(rows[0]))
@@ -139,85 +128,26 @@ func (t transactionTool) partition() plan.Partition {
 	return plan.Partition{Topic: t.call.Value("topic"), ID: int32(t.call.Int("partition"))}
 }
 
-// transaction is what a coordinator says of a transactional id when it lists them.
-type transaction struct {
-	coordinator int32
-	id, state   string
-	producer    int64
-}
-
-// listed asks all brokers for the transactional ids that they coordinate: those of some producers, or all; and those with a transaction that runs for longer than a duration, or, when that is
-// negative, any.
-func (t transactionTool) listed(producers []int64, longerThan int64) ([]transaction, error) {
-	req := kmsg.NewPtrListTransactionsRequest()
-	if err := t.need(req, "LIST_TRANSACTIONS"); err != nil {
-		return nil, err
-	}
-	req.ProducerIDFilters, req.DurationFilterMillis = producers, longerThan
-	var list []transaction
-	for _, shard := range t.client.RequestSharded(t.ctx, req) {
-		if shard.Err != nil {
-			return nil, shard.Err
-		}
-		resp := shard.Resp.(*kmsg.ListTransactionsResponse)
-		if longerThan >= 0 && resp.Version < 1 {
-			return nil, errors.New("Duration filter can be set only when using API version 1 or higher. If client is connected to an older broker, do not specify duration filter or set duration filter to -1")
-		}
-		if err := answered(resp.ErrorCode, nil); err != nil {
-			return nil, err
-		}
-		for _, s := range resp.TransactionStates {
-			list = append(list, transaction{shard.Meta.NodeID, s.TransactionalID, s.TransactionState, s.ProducerID})
-		}
-	}
-	slices.SortFunc(list, func(a, b transaction) int {
-		if a.coordinator != b.coordinator {
-			return int(a.coordinator) - int(b.coordinator)
-		}
-		return strings.Compare(a.id, b.id)
-	})
-	return list, nil
-}
-
 func (t transactionTool) list() error {
 	longerThan := int64(-1)
 	if t.call.Has("duration-filter") {
 		longerThan = t.call.Int("duration-filter")
 	}
-	list, err := t.listed(nil, longerThan)
+	list, err := cluster.New(t.client).Transactions(t.ctx, nil, longerThan)
 	if err != nil {
 		return transactionsFailed("Failed to list transactions", err)
 	}
 	rows := [][]string{{"TransactionalId", "Coordinator", "ProducerId", "TransactionState"}}
 	for _, l := range list {
-		rows = append(rows, []string{l.id, strconv.Itoa(int(l.coordinator)), strconv.FormatInt(l.producer, 10), l.state})
+		rows = append(rows, []string{l.ID, strconv.Itoa(int(l.Coordinator)), strconv.FormatInt(l.Producer, 10), l.State})
 	}
 	t.table(rows)
 	return nil
 }
 
-// described asks the coordinator of a transactional id for its state, and tells which broker that is.
-func (t transactionTool) described(id string) (kmsg.DescribeTransactionsResponseTransactionState, int32, error) {
-	var none kmsg.DescribeTransactionsResponseTransactionState
-	req := kmsg.NewPtrDescribeTransactionsRequest()
-	if err := t.need(req, "DESCRIBE_TRANSACTIONS"); err != nil {
-		return none, 0, err
-	}
-	req.TransactionalIDs = []string{id}
-	for _, shard := range t.client.RequestSharded(t.ctx, req) {
-		if shard.Err != nil {
-			return none, 0, shard.Err
-		}
-		for _, s := range shard.Resp.(*kmsg.DescribeTransactionsResponse).TransactionStates {
-			return s, shard.Meta.NodeID, answered(s.ErrorCode, nil)
-		}
-	}
-	return none, 0, kerr.TransactionalIDNotFound
-}
-
 func (t transactionTool) describe() error {
 	id := t.call.Value("transactional-id")
-	s, coordinator, err := t.described(id)
+	s, coordinator, err := cluster.New(t.client).Transaction(t.ctx, id)
 	if err != nil {
 		if errors.Is(err, kerr.TransactionalIDNotFound) {
 			err = fmt.Errorf("DescribeTransactions request for transactionalId `%s` failed because the ID could not be found", id)
@@ -231,61 +161,9 @@ func (t transactionTool) describe() error {
 	t.table([][]string{
 		{"CoordinatorId", "TransactionalId", "ProducerId", "ProducerEpoch", "TransactionState", "TransactionTimeoutMs", "CurrentTransactionStartTimeMs", "TransactionDurationMs", "TopicPartitions"},
 		{strconv.Itoa(int(coordinator)), id, strconv.FormatInt(s.ProducerID, 10), strconv.Itoa(int(s.ProducerEpoch)), s.State, strconv.Itoa(int(s.TimeoutMillis)), began, lasts,
-			joinPartitions(partitionsOfTransaction(s), ",")},
+			joinPartitions(cluster.PartitionsOfTransaction(s), ",")},
 	})
 	return nil
-}
-
-func partitionsOfTransaction(s kmsg.DescribeTransactionsResponseTransactionState) []plan.Partition {
-	var list []plan.Partition
-	for _, topic := range s.Topics {
-		for _, id := range topic.Partitions {
-			list = append(list, plan.Partition{Topic: topic.Topic, ID: id})
-		}
-	}
-	slices.SortFunc(list, plan.Partition.Compare)
-	return list
-}
-
-type activeProducer = kmsg.DescribeProducersResponseTopicPartitionActiveProducer
-
-// producers asks for the producers of partitions: their leaders, or one broker.
-func (t transactionTool) producers(partitions []plan.Partition, broker *int32) (map[plan.Partition][]activeProducer, error) {
-	req := kmsg.NewPtrDescribeProducersRequest()
-	if err := t.need(req, "DESCRIBE_PRODUCERS"); err != nil {
-		return nil, err
-	}
-	byTopic := map[string][]int32{}
-	for _, p := range partitions {
-		byTopic[p.Topic] = append(byTopic[p.Topic], p.ID)
-	}
-	for _, topic := range sortedKeys(byTopic) {
-		r := kmsg.NewDescribeProducersRequestTopic()
-		r.Topic, r.Partitions = topic, byTopic[topic]
-		req.Topics = append(req.Topics, r)
-	}
-	var shards []kgo.ResponseShard
-	if broker != nil {
-		resp, err := t.client.Broker(int(*broker)).Request(t.ctx, req)
-		shards = []kgo.ResponseShard{{Resp: resp, Err: err}}
-	} else {
-		shards = t.client.RequestSharded(t.ctx, req)
-	}
-	active := map[plan.Partition][]activeProducer{}
-	for _, shard := range shards {
-		if shard.Err != nil {
-			return nil, shard.Err
-		}
-		for _, topic := range shard.Resp.(*kmsg.DescribeProducersResponse).Topics {
-			for _, p := range topic.Partitions {
-				if err := answered(p.ErrorCode, p.ErrorMessage); err != nil {
-					return nil, err
-				}
-				active[plan.Partition{Topic: topic.Topic, ID: p.Partition}] = p.ActiveProducers
-			}
-		}
-	}
-	return active, nil
 }
 
 // broker is the one that --broker-id names, or nil.
@@ -299,7 +177,7 @@ func (t transactionTool) broker() *int32 {
 
 func (t transactionTool) describeProducers() error {
 	p, broker := t.partition(), t.broker()
-	active, err := t.producers([]plan.Partition{p}, broker)
+	active, err := cluster.New(t.client).Producers(t.ctx, []plan.Partition{p}, broker)
 	if err != nil {
 		where := "leader"
 		if broker != nil {

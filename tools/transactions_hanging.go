@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"barnabas/admin/cluster"
 	"barnabas/admin/plan"
 )
 
@@ -59,7 +60,7 @@ func (t transactionTool) readAbort() (abortAsked, error) {
 
 // transactionFrom finds the open transaction of a partition that begins at an offset.
 func (t transactionTool) transactionFrom(p plan.Partition, start int64) (abortAsked, error) {
-	active, err := t.producers([]plan.Partition{p}, nil)
+	active, err := cluster.New(t.client).Producers(t.ctx, []plan.Partition{p}, nil)
 	if err != nil {
 		return abortAsked{}, transactionsFailed(fmt.Sprintf("Failed to validate producer state for partition %v", p), err)
 	}
@@ -114,12 +115,6 @@ func abortRefused(a abortAsked, err error) error {
 	return err
 }
 
-// openTransaction is a producer with an open transaction in a partition.
-type openTransaction struct {
-	partition plan.Partition
-	activeProducer
-}
-
 func (t transactionTool) findHanging() error {
 	broker := t.broker()
 	switch {
@@ -133,17 +128,17 @@ func (t transactionTool) findHanging() error {
 		return err
 	}
 	now := time.Now()
-	open, err := t.openLongerThan(time.Duration(t.call.Int("max-transaction-timeout"))*time.Minute, now, partitions, broker)
-	if err != nil {
-		return err
+	hanging, err := cluster.New(t.client).Hanging(t.ctx, partitions, broker, now, time.Duration(t.call.Int("max-transaction-timeout"))*time.Minute)
+	var step *cluster.StepError
+	if errors.As(err, &step) {
+		err = transactionsFailed(step.Step, step.Err)
 	}
-	hanging, err := t.withoutCoordinator(open)
 	if err != nil {
 		return err
 	}
 	rows := [][]string{{"Topic", "Partition", "ProducerId", "ProducerEpoch", "CoordinatorEpoch", "StartOffset", "LastTimestamp", "Duration(min)"}}
 	for _, o := range hanging {
-		rows = append(rows, []string{o.partition.Topic, strconv.Itoa(int(o.partition.ID)), strconv.FormatInt(o.ProducerID, 10), strconv.Itoa(int(o.ProducerEpoch)), strconv.Itoa(int(o.CoordinatorEpoch)),
+		rows = append(rows, []string{o.Partition.Topic, strconv.Itoa(int(o.Partition.ID)), strconv.FormatInt(o.ProducerID, 10), strconv.Itoa(int(o.ProducerEpoch)), strconv.Itoa(int(o.CoordinatorEpoch)),
 			strconv.FormatInt(o.CurrentTxnStartOffset, 10), strconv.FormatInt(o.LastTimestamp, 10), strconv.FormatInt((now.UnixMilli()-o.LastTimestamp)/time.Minute.Milliseconds(), 10)})
 	}
 	t.table(rows)
@@ -179,57 +174,4 @@ func (t transactionTool) searched(broker *int32) ([]plan.Partition, error) {
 	}
 	slices.SortFunc(list, plan.Partition.Compare)
 	return list, nil
-}
-
-// openLongerThan finds transactions to which nothing was written for longer than any may last. Brokers are asked for so many partitions at a time.
-func (t transactionTool) openLongerThan(timeout time.Duration, now time.Time, partitions []plan.Partition, broker *int32) ([]openTransaction, error) {
-	const batch = 500
-	var open []openTransaction
-	for some := range slices.Chunk(partitions, batch) {
-		active, err := t.producers(some, broker)
-		if err != nil {
-			where := "Optional.empty"
-			if broker != nil {
-				where = fmt.Sprintf("Optional[%d]", *broker)
-			}
-			return nil, transactionsFailed(fmt.Sprintf("Failed to describe producers for %d partitions on broker %s", len(some), where), err)
-		}
-		for _, p := range some {
-			for _, a := range active[p] {
-				if a.CurrentTxnStartOffset >= 0 && now.UnixMilli()-a.LastTimestamp > timeout.Milliseconds() {
-					open = append(open, openTransaction{p, a})
-				}
-			}
-		}
-	}
-	return open, nil
-}
-
-// withoutCoordinator leaves those open transactions for which no coordinator is going to write a marker: it does not know the producer, or that this partition is part of its transaction.
-func (t transactionTool) withoutCoordinator(open []openTransaction) ([]openTransaction, error) {
-	if len(open) == 0 {
-		return nil, nil
-	}
-	var producers []int64
-	for _, o := range open {
-		if !slices.Contains(producers, o.ProducerID) {
-			producers = append(producers, o.ProducerID)
-		}
-	}
-	listed, err := t.listed(producers, -1)
-	if err != nil {
-		return nil, transactionsFailed(fmt.Sprintf("Failed to list transactions for %d producers", len(producers)), err)
-	}
-	awaited := map[int64][]plan.Partition{}
-	for _, l := range listed {
-		s, _, err := t.described(l.id)
-		switch {
-		case errors.Is(err, kerr.TransactionalIDNotFound):
-		case err != nil:
-			return nil, transactionsFailed(fmt.Sprintf("Failed to describe %d transactions", len(listed)), err)
-		default:
-			awaited[l.producer] = partitionsOfTransaction(s)
-		}
-	}
-	return slices.DeleteFunc(open, func(o openTransaction) bool { return slices.Contains(awaited[o.ProducerID], o.partition) }), nil
 }

@@ -45,24 +45,25 @@ func Change(name string, value *string) kmsg.IncrementalAlterConfigsRequestResou
 	return change
 }
 
-// brokerSettings are the settings that hold for a broker, by its own word.
-func (c *Cluster) brokerSettings(ctx context.Context, id int32) (map[string]string, error) {
+// ownBrokerSettings are the settings that were given to a broker, or to all of them, while it runs, by its own word.
+func (c *Cluster) ownBrokerSettings(ctx context.Context, id int32) ([]Setting, error) {
 	req := kmsg.NewPtrDescribeConfigsRequest()
 	r := kmsg.NewDescribeConfigsRequestResource()
 	r.ResourceType, r.ResourceName = kmsg.ConfigResourceTypeBroker, strconv.Itoa(int(id))
 	req.Resources = append(req.Resources, r)
-	resp, err := req.RequestWith(ctx, c.client)
+	resp, err := req.RequestWith(ctx, c.client.Broker(int(id)))
 	if err != nil {
 		return nil, err
 	}
-	settings := map[string]string{}
+	var settings []Setting
 	for _, r := range resp.Resources {
 		if err := Answered(r.ErrorCode, r.ErrorMessage); err != nil {
 			return nil, err
 		}
 		for _, s := range r.Configs {
-			if s.Value != nil {
-				settings[s.Name] = *s.Value
+			given := s.Source == kmsg.ConfigSourceDynamicBrokerConfig || s.Source == kmsg.ConfigSourceDynamicDefaultBrokerConfig
+			if given && s.Value != nil {
+				settings = append(settings, Setting{s.Name, *s.Value})
 			}
 		}
 	}

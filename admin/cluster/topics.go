@@ -120,7 +120,7 @@ func (c *Cluster) describeTopics(ctx context.Context, asked []kmsg.MetadataReque
 		}
 	}
 	topics := topicsOf(resp)
-	if err := c.addSettings(ctx, topics); err != nil {
+	if err := addSettings(ctx, c.client, topics, nil); err != nil {
 		return nil, err
 	}
 	moves, err := c.Moves(ctx)
@@ -171,20 +171,20 @@ func topicsOf(resp *kmsg.MetadataResponse) []Topic {
 	return topics
 }
 
-// addSettings reads the topics' settings.
-func (c *Cluster) addSettings(ctx context.Context, topics []Topic) error {
+// addSettings asks for the topics' settings: those named, or all.
+func addSettings(ctx context.Context, via kmsg.Requestor, topics []Topic, names []string) error {
 	req := kmsg.NewPtrDescribeConfigsRequest()
 	at := map[string]*Topic{}
 	for i := range topics {
 		at[topics[i].Name] = &topics[i]
 		r := kmsg.NewDescribeConfigsRequestResource()
-		r.ResourceType, r.ResourceName = kmsg.ConfigResourceTypeTopic, topics[i].Name
+		r.ResourceType, r.ResourceName, r.ConfigNames = kmsg.ConfigResourceTypeTopic, topics[i].Name, names
 		req.Resources = append(req.Resources, r)
 	}
 	if len(topics) == 0 {
 		return nil
 	}
-	resp, err := req.RequestWith(ctx, c.client)
+	resp, err := req.RequestWith(ctx, via)
 	if err != nil {
 		return err
 	}
