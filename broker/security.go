@@ -2,7 +2,6 @@ package broker
 
 import (
 	"crypto/rand"
-	"crypto/tls"
 	"crypto/x509"
 	"fmt"
 	"os"
@@ -160,8 +159,7 @@ func (s *security) mechanism(listener, name string) (auth.Mechanism, error) {
 }
 
 // towardsBrokers is how this broker goes to others.
-func (s *security) towardsBrokers(listeners []config.Listener) (peer.Security, error) {
-	var out peer.Security
+func (s *security) towardsBrokers(listeners []config.Listener) (out peer.Security, err error) {
 	name := s.values.InterBrokerListener()
 	at := slices.IndexFunc(listeners, func(l config.Listener) bool { return l.Name == name })
 	if at < 0 {
@@ -169,14 +167,11 @@ func (s *security) towardsBrokers(listeners []config.Listener) (peer.Security, e
 	}
 	l := listeners[at]
 	if l.Encrypted() {
-		c, err := ssl.Client(s.settings(name))
-		if err != nil {
+		if out.TLS, err = ssl.Client(s.settings(name)); err != nil {
 			return out, fmt.Errorf("listener %s: %w", name, err)
 		}
-		out.TLS = func(addr string) *tls.Config { return ssl.ForHost(c, addr) }
 	}
 	if l.Authenticated() {
-		var err error
 		if out.SASL, err = s.login(name, s.values.ForListener(name, "sasl.mechanism.inter.broker.protocol")); err != nil {
 			return out, fmt.Errorf("listener %s: %w", name, err)
 		}

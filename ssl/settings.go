@@ -40,8 +40,8 @@ func Server(of Settings, clientAuthentication string) (*tls.Config, error) {
 	return c, nil
 }
 
-// Client is the configuration of connections to a broker at an address that [ForHost] is told.
-func Client(of Settings) (*tls.Config, error) {
+// Client gives the configuration of connections to the broker at an address, host:port.
+func Client(of Settings) (func(addr string) *tls.Config, error) {
 	c, err := common(of)
 	if err != nil {
 		return nil, err
@@ -50,47 +50,45 @@ func Client(of Settings) (*tls.Config, error) {
 	if algorithm != "" && !strings.EqualFold(algorithm, "https") {
 		return nil, fmt.Errorf("ssl.endpoint.identification.algorithm: %q is neither https nor empty", algorithm)
 	}
-	roots, named := c.RootCAs, algorithm != ""
+	roots := c.RootCAs
 	// What crypto/tls checks by itself differs from Java in one thing: Java takes the common name of a certificate that has no
 	// alternative names, as keytool makes them unless told otherwise.
 	c.InsecureSkipVerify = true
-	c.VerifyConnection = func(state tls.ConnectionState) error { return verify(state, roots, named) }
-	return c, nil
+	return func(addr string) *tls.Config {
+		host, _, err := net.SplitHostPort(addr)
+		if err != nil {
+			host = addr
+		}
+		own := c.Clone()
+		own.ServerName = host
+		own.VerifyConnection = func(state tls.ConnectionState) error {
+			if algorithm == "" {
+				return verify(state.PeerCertificates, roots, nil)
+			}
+			return verify(state.PeerCertificates, roots, &host)
+		}
+		return own
+	}, nil
 }
 
-// ForHost is the configuration for the broker at an address, host:port.
-func ForHost(c *tls.Config, addr string) *tls.Config {
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		host = addr
-	}
-	c = c.Clone()
-	c.ServerName = host
-	return c
-}
-
-// verify checks a server's certificates, and that they are for the host when it matters.
-func verify(state tls.ConnectionState, roots *x509.CertPool, named bool) error {
-	if len(state.PeerCertificates) == 0 {
+// verify checks a server's certificates, and that they are for the host unless that is nil.
+func verify(certificates []*x509.Certificate, roots *x509.CertPool, host *string) error {
+	if len(certificates) == 0 {
 		return errors.New("the server shows no certificate")
 	}
-	leaf := state.PeerCertificates[0]
+	leaf := certificates[0]
 	between := x509.NewCertPool()
-	for _, cert := range state.PeerCertificates[1:] {
+	for _, cert := range certificates[1:] {
 		between.AddCert(cert)
 	}
-	if _, err := leaf.Verify(x509.VerifyOptions{Roots: roots, Intermediates: between}); err != nil {
+	if _, err := leaf.Verify(x509.VerifyOptions{Roots: roots, Intermediates: between}); err != nil || host == nil {
 		return err
 	}
-	if !named {
-		return nil
-	}
 	alternatives := len(leaf.DNSNames) + len(leaf.IPAddresses) + len(leaf.EmailAddresses) + len(leaf.URIs)
-	if alternatives == 0 && net.ParseIP(state.ServerName) == nil && leaf.Subject.CommonName != "" {
-		stand := &x509.Certificate{DNSNames: []string{leaf.Subject.CommonName}}
-		return stand.VerifyHostname(state.ServerName)
+	if alternatives == 0 && net.ParseIP(*host) == nil && leaf.Subject.CommonName != "" {
+		leaf = &x509.Certificate{DNSNames: []string{leaf.Subject.CommonName}}
 	}
-	return leaf.VerifyHostname(state.ServerName)
+	return leaf.VerifyHostname(*host)
 }
 
 // common is what both sides have: own certificates, and whom to trust (nil: whom the system trusts).
