@@ -155,6 +155,35 @@ func TestWhatTheMapHasNoRoomForIsCleanedInTheNextRounds(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
+// A cleaning that begins inside a segment, since records were deleted up to there or the map was full before, meets no marker of
+// the transactions that ended before it. What their producers commit later is committed all the same: were its keys left out
+// of the map, a value would outlive the tombstone that a transaction has put behind it.
+func TestATransactionAbortedBeforeTheDirtyPartDoesNotHideALaterOne(t *testing.T) {
+	m := openManager(t, vfs.NewCrashFS(), compacted(), newClock(), "/data")
+	l := m.log()
+	end := func(kind record.ControlType) {
+		_, err := l.AppendAsLeader(record.NewEndTxnBatch(record.EndTxnMarker{Type: kind}, 5, 0, m.clock.at.UnixMilli()), 0, AppendOptions{Origin: Coordinator})
+		require.NoError(t, err)
+	}
+	send := func(sequence int32, r keyed) AppendInfo {
+		return appendKeyed(t, l, record.BuilderOptions{Producer: &record.Producer{ID: 5, BaseSequence: sequence, Transactional: true}}, m.clock.at.UnixMilli(), r)
+	}
+	send(0, keyed{key: "other", value: "aborted"})
+	end(record.Abort)
+	old := appendKeyed(t, l, record.BuilderOptions{}, m.clock.at.UnixMilli(), keyed{key: "k", value: "old"})
+	send(1, keyed{key: "k", tombstone: true})
+	end(record.Commit)
+	require.NoError(t, l.Roll())
+	l.SetHighWatermark(l.EndOffset())
+	_, err := l.AdvanceStartOffset(old.FirstOffset, "test")
+	require.NoError(t, err)
+	require.True(t, m.cleanOnce())
+	require.NoError(t, l.CleanerError())
+	values, offsets := kept(t, l)
+	require.NotContains(t, offsets, old.FirstOffset)
+	require.True(t, values["k"].tombstone)
+}
+
 func TestTheScopeOfACleaning(t *testing.T) {
 	f := cleanFacts{
 		sealed: []cleanSegment{{base: 0, size: 100, newest: 10, oldest: 5}, {base: 10, size: 100, newest: 20, oldest: 15}, {base: 20, size: 100, newest: 30, oldest: 25}},

@@ -114,7 +114,7 @@ func (p *cleanPass) each(s *segment, from int64, take func(e entry, whole []byte
 func (p *cleanPass) fill() error {
 	f := cleanFilter{keys: p.keys, retainer: record.Retainer{Limits: p.l.env.limits}}
 	first := floor(p.list, p.scope.dirty)
-	f.txns = newTxnTracker(p.aborted, p.list[first].base)
+	f.txns = newTxnTracker(p.aborted, p.scope.dirty) // the walk meets no marker before
 	full := false
 	for i := first; i < len(p.list) && !full; i++ {
 		err := p.each(p.list[i], p.scope.dirty, func(e entry, whole []byte) (bool, error) {

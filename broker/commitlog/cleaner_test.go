@@ -27,8 +27,13 @@ func (m *Manager) cleanOnce() bool { return m.cleanWithin(1 << 20) }
 
 // cleanWithin is cleanOnce with a map of the given size.
 func (m *Manager) cleanWithin(bytes int64) bool {
-	r := &cleanerRun{cfg: CleanerConfig{Threads: 1, DedupeBytes: bytes}.withDefaults(), stop: make(chan struct{})}
-	return m.cleaner.cleanDirtiest(r)
+	return m.cleanPaced(bytes, func(int64) error { return nil })
+}
+
+// cleanPaced is cleanWithin that asks pace, between its steps, whether to go on.
+func (m *Manager) cleanPaced(bytes int64, pace func(n int64) error) bool {
+	cfg := CleanerConfig{Threads: 1, DedupeBytes: bytes, Backoff: time.Millisecond}.withDefaults()
+	return m.cleaner.cleanDirtiest(&cleanerRun{cfg: cfg, stop: make(chan struct{}), pace: pace})
 }
 
 // keyed is a record of a compacted topic.

@@ -287,7 +287,7 @@ func (c *cleaner) clean(l *Log, scope cleanScope, nowMs int64, r *cleanerRun) er
 			if err := l.Err(); err != nil {
 				return err // nothing is gained any more, and who reopens the directory waits for this
 			}
-			return c.throttle.pace(n, r.stop)
+			return r.pace(n)
 		},
 	}
 	began := time.Now()
