@@ -1,6 +1,7 @@
 package purecore
 
 import (
+	"context"
 	"fmt"
 	"go/ast"
 	"go/token"
@@ -11,13 +12,15 @@ import (
 	"testing"
 
 	"golang.org/x/tools/go/packages"
+
+	"barnabas/integration/lane"
 )
 
 // Check fails t for everything in the given files of the package in dir that a core may not do. Without files it
 // looks at all of the package that are not tests. Files are named relative to dir; patterns such as "recovery*.go" work.
 func Check(t testing.TB, dir string, files ...string) {
 	t.Helper()
-	faults, err := inspect(dir, files)
+	faults, err := inspect(lane.Patience(t), dir, files)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,10 +29,10 @@ func Check(t testing.TB, dir string, files ...string) {
 	}
 }
 
-// inspect gives the faults as file:line: text, in order.
-func inspect(dir string, files []string) ([]string, error) {
+// inspect gives the faults as file:line: text, in order. It runs the go command, which compiles what the package imports.
+func inspect(ctx context.Context, dir string, files []string) ([]string, error) {
 	loaded, err := packages.Load(&packages.Config{
-		Dir:  dir,
+		Context: ctx, Dir: dir,
 		Mode: packages.NeedName | packages.NeedFiles | packages.NeedSyntax | packages.NeedTypes | packages.NeedTypesInfo | packages.NeedImports,
 	}, ".")
 	if err != nil {

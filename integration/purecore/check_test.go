@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"barnabas/integration/lane"
 )
 
 // wanted reads the faults that a file announces in its "// want" comments.
@@ -26,7 +28,7 @@ func wanted(t *testing.T, file string) (faults []string) {
 }
 
 func TestEveryForbiddenThingIsFound(t *testing.T) {
-	faults, err := inspect("testdata/impure", nil)
+	faults, err := inspect(lane.Patience(t), "testdata/impure", nil)
 	require.NoError(t, err)
 	assert.Equal(t, wanted(t, "testdata/impure/impure.go"), faults)
 	assert.NotEmpty(t, faults)
@@ -37,6 +39,6 @@ func TestWhatACoreMayDoIsNotBlamed(t *testing.T) {
 }
 
 func TestACheckThatWouldLookAtNothingFails(t *testing.T) {
-	_, err := inspect("testdata/pure", []string{"pure.go", "gone*.go"})
+	_, err := inspect(lane.Patience(t), "testdata/pure", []string{"pure.go", "gone*.go"})
 	assert.ErrorContains(t, err, "gone*.go")
 }
