@@ -449,7 +449,7 @@ func TestRandomOperationsAgreeWithAPlainList(t *testing.T) {
 		}
 	}
 	t.Logf("%d seeds of %d operations; compactions: %v", last-first+1, modelSteps, total)
-	if last-first >= modelSeedsFew-1 && !t.Failed() {
+	if last-first >= modelSeeds-1 && !t.Failed() {
 		for _, what := range []string{"done", "in part", "interrupted", "overtaken", "records gone", "tombstones gone", "markers gone", "empty batches"} {
 			require.Positive(t, total[what], what)
 		}
