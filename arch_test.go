@@ -46,7 +46,7 @@ var mayImport = map[string][]string{
 
 	"controller": {"zkstate", "config", "admin", "broker/wire", "broker/peer"},
 
-	"tools":             {"broker/wire", "broker/acl", "broker/record", "zkstate", "config", "admin", "admin/plan", "admin/cluster", "tools/..."},
+	"tools":             {"broker/wire", "broker/auth", "ssl", "broker/acl", "broker/record", "zkstate", "config", "admin", "admin/plan", "admin/cluster", "tools/..."},
 	"tools/native":      {"tools", "tools/spelling", "admin/cluster", "admin/health", "admin/plan"},
 	"tools/spelling":    {},
 	"tools/options":     {"tools/spelling"},

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/sasl"
-	"github.com/twmb/franz-go/pkg/sasl/plain"
-	"github.com/twmb/franz-go/pkg/sasl/scram"
 
 	"barnabas/broker/auth"
 	"barnabas/broker/netserver"
@@ -185,24 +183,10 @@ func (s *security) login(listener, mechanism string) (sasl.Mechanism, error) {
 	if err != nil {
 		return nil, err
 	}
-	wanted := config.ScramLoginModule
-	if mechanism == config.Plain {
-		wanted = config.PlainLoginModule
+	user, password, found := config.Login(modules, mechanism)
+	if !found {
+		return nil, fmt.Errorf("brokers authenticate to each other by %s, and neither %s nor a JAAS file that KAFKA_OPTS names says as which user",
+			mechanism, config.OnListener(listener, strings.ToLower(mechanism)+".sasl.jaas.config"))
 	}
-	for _, m := range modules {
-		user, password := m.Options["username"], m.Options["password"]
-		if m.Class != wanted || user == "" {
-			continue
-		}
-		switch mechanism {
-		case config.Plain:
-			return plain.Auth{User: user, Pass: password}.AsMechanism(), nil
-		case config.ScramSHA256:
-			return scram.Auth{User: user, Pass: password}.AsSha256Mechanism(), nil
-		case config.ScramSHA512:
-			return scram.Auth{User: user, Pass: password}.AsSha512Mechanism(), nil
-		}
-	}
-	return nil, fmt.Errorf("brokers authenticate to each other by %s, and no entry of %s has a username: set %s, or name a JAAS file in KAFKA_OPTS",
-		mechanism, wanted, config.OnListener(listener, strings.ToLower(mechanism)+".sasl.jaas.config"))
+	return auth.Client(mechanism, user, password), nil
 }

@@ -19,6 +19,24 @@ const (
 	ScramLoginModule = "org.apache.kafka.common.security.scram.ScramLoginModule"
 )
 
+// moduleOf is the class of a mechanism.
+func moduleOf(mechanism string) string {
+	if mechanism == Plain {
+		return PlainLoginModule
+	}
+	return ScramLoginModule
+}
+
+// Login finds as whom to authenticate by a mechanism.
+func Login(modules []LoginModule, mechanism string) (user, password string, found bool) {
+	for _, m := range modules {
+		if user, named := m.Options["username"]; named && m.Class == moduleOf(mechanism) {
+			return user, m.Options["password"], true
+		}
+	}
+	return "", "", false
+}
+
 // JAASFile is what a JAAS file says, by the names of its sections.
 type JAASFile map[string][]LoginModule
 

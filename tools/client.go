@@ -78,16 +78,19 @@ func (o clientOptions) connect(given arguments) (*kgo.Client, error) {
 	return connect(settings)
 }
 
-// connect makes a client of a cluster; settings are those of a client property file, of which PLAINTEXT connections need few.
+const dialTimeout = 10 * time.Second
+
+// connect makes a client of a cluster; settings are those of a client property file.
 func connect(settings map[string]string, more ...kgo.Opt) (*kgo.Client, error) {
 	bootstrap := settings["bootstrap.servers"]
 	if bootstrap == "" {
 		return nil, &badArgument{"no bootstrap servers are given"}
 	}
-	if p := settings["security.protocol"]; p != "" && !strings.EqualFold(p, "PLAINTEXT") {
-		return nil, fmt.Errorf("security.protocol=%s is not supported yet", p)
+	opts, err := secure(settings)
+	if err != nil {
+		return nil, err
 	}
-	opts := []kgo.Opt{kgo.SeedBrokers(strings.Split(bootstrap, ",")...), kgo.DialTimeout(10 * time.Second), kgo.RetryTimeout(60 * time.Second), kgo.MetadataMinAge(10 * time.Millisecond)}
+	opts = append(opts, kgo.SeedBrokers(strings.Split(bootstrap, ",")...), kgo.RetryTimeout(60*time.Second), kgo.MetadataMinAge(10*time.Millisecond))
 	if id := settings["client.id"]; id != "" {
 		opts = append(opts, kgo.ClientID(id))
 	}

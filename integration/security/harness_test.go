@@ -99,7 +99,7 @@ func start(t *testing.T, program cluster.Program) broker {
 		"auto.create.topics.enable":      "true",
 		"offsets.topic.num.partitions":   "3",
 
-		"listener.name.short.sasl.enabled.mechanisms":  "PLAIN,SCRAM-SHA-256",
+		"listener.name.short.sasl.enabled.mechanisms":   "PLAIN,SCRAM-SHA-256",
 		"listener.name.short.connections.max.reauth.ms": strconv.Itoa(reauthMs),
 	})
 	for _, listener := range []string{"sasl_plaintext", "sasl_ssl", "short"} {
