@@ -153,7 +153,9 @@ func (m *Manager) flushOverdue(now time.Time) {
 // flushEpochs leaves out logs that nothing was ever written to: their epochs describe nothing.
 func (m *Manager) flushEpochs() {
 	m.eachLog(func(l *Log) {
-		if !l.unsettled.Load() {
+		l.flushing.Lock()
+		defer l.flushing.Unlock()
+		if !l.unsettled.Load() && l.Err() == nil {
 			_ = l.flushEpochs()
 		}
 	})

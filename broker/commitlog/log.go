@@ -149,6 +149,11 @@ func (l *Log) SetTopicID(id TopicID) error {
 		}
 		return fmt.Errorf("%w: %s has topic id %s, not %s", kerr.InconsistentTopicID, l.tp, known, id)
 	}
+	l.flushing.Lock() // the directory keeps its name
+	defer l.flushing.Unlock()
+	if err := l.Err(); err != nil {
+		return err
+	}
 	if err := replaceFile(l.env.fs, l.Dir(), partitionMetadataFile, encodePartitionMetadata(id)); err != nil {
 		return l.parent.fail(err)
 	}
@@ -374,6 +379,7 @@ func (l *Log) AssignEpochStart(epoch int32, offset int64) error {
 	return nil
 }
 
+// flushEpochs writes the epochs' file. The caller holds the lock of flushes, which keeps the directory's name.
 func (l *Log) flushEpochs() error {
 	return l.parent.fail(l.epochs.flush(l.env.fs, l.Dir()))
 }
