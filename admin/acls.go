@@ -22,8 +22,9 @@ import (
 // ACLs are the access lists of the cluster as AclAuthorizer keeps them: all of them in memory, each change written with
 // the version that it was made from, and told to the other brokers.
 type ACLs struct {
-	zk    *zkstate.Client
-	table atomic.Pointer[acl.Table]
+	zk     *zkstate.Client
+	policy acl.Policy
+	table  atomic.Pointer[acl.Table]
 
 	mu struct { // held over a change, so that what is read and what was changed here come in an order
 		sync.Mutex
@@ -32,14 +33,21 @@ type ACLs struct {
 }
 
 // NewACLs makes an empty ACLs; Load fills it.
-func NewACLs(zk *zkstate.Client) *ACLs {
-	a := &ACLs{zk: zk}
+func NewACLs(zk *zkstate.Client, policy acl.Policy) *ACLs {
+	a := &ACLs{zk: zk, policy: policy}
 	a.mu.versions = map[acl.Pattern]int32{}
 	return a
 }
 
-// Table is what is known now.
-func (a *ACLs) Table() *acl.Table { return a.table.Load() }
+// Allows tells whether somebody may do an operation on a resource.
+func (a *ACLs) Allows(who acl.Subject, op kmsg.ACLOperation, resource kmsg.ACLResourceType, name string) bool {
+	return a.policy.Allows(a.table.Load(), who, op, resource, name)
+}
+
+// AllowsAny tells whether there can be a resource of the type on which somebody may do the operation.
+func (a *ACLs) AllowsAny(who acl.Subject, op kmsg.ACLOperation, resource kmsg.ACLResourceType) bool {
+	return a.policy.AllowsAny(a.table.Load(), who, op, resource)
+}
 
 // Load makes the directories and reads everything.
 func (a *ACLs) Load(ctx context.Context) error {
@@ -92,7 +100,7 @@ func (a *ACLs) learnLocked(p acl.Pattern, entries []acl.Entry, version int32) er
 }
 
 // Find lists the bindings that a filter chooses.
-func (a *ACLs) Find(f acl.Filter) []acl.Binding { return a.Table().Bindings(f) }
+func (a *ACLs) Find(f acl.Filter) []acl.Binding { return a.table.Load().Bindings(f) }
 
 // Create adds bindings; the errors are in line with them. What is there already is no error.
 func (a *ACLs) Create(ctx context.Context, bindings []acl.Binding) []error {
@@ -146,7 +154,7 @@ func (a *ACLs) Delete(ctx context.Context, filters []acl.Filter) [][]DeletedACL 
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	patterns := map[acl.Pattern]bool{}
-	for _, p := range a.Table().Patterns() {
+	for _, p := range a.table.Load().Patterns() {
 		patterns[p] = true
 	}
 	for _, f := range filters {
@@ -197,7 +205,7 @@ const (
 func (a *ACLs) updateLocked(ctx context.Context, p acl.Pattern, change func([]acl.Entry) ([]acl.Entry, error)) error {
 	r := resourceOf(p)
 	version, known := a.mu.versions[p]
-	entries := a.Table().Entries(p)
+	entries := a.table.Load().Entries(p)
 	for attempt := range updateAttempts {
 		if attempt > 0 || !known {
 			found, err := a.zk.ACL(ctx, r)

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/sirupsen/logrus"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"barnabas/admin"
 	"barnabas/broker/acl"
@@ -19,9 +18,8 @@ import (
 // authorizer decides by the access lists in ZooKeeper, as AclAuthorizer does, and follows their changes.
 type authorizer struct {
 	*admin.ACLs
-	policy acl.Policy
-	zk     *zkstate.Client
-	log    *logrus.Entry
+	zk  *zkstate.Client
+	log *logrus.Entry
 }
 
 var _ api.Authorizer = (*authorizer)(nil)
@@ -31,11 +29,7 @@ func newAuthorizer(ctx context.Context, zk *zkstate.Client, v *config.Values, lo
 	if v.String("authorizer.class.name") == "" {
 		return nil, nil
 	}
-	a := &authorizer{
-		ACLs: admin.NewACLs(zk),
-		zk:   zk, log: log,
-		policy: acl.Policy{SuperUsers: map[acl.Principal]bool{}, AllowUnlisted: v.Bool("allow.everyone.if.no.acl.found")},
-	}
+	policy := acl.Policy{SuperUsers: map[acl.Principal]bool{}, AllowUnlisted: v.Bool("allow.everyone.if.no.acl.found")}
 	for user := range strings.SplitSeq(v.String("super.users"), ";") {
 		if user = strings.TrimSpace(user); user == "" {
 			continue
@@ -44,22 +38,13 @@ func newAuthorizer(ctx context.Context, zk *zkstate.Client, v *config.Values, lo
 		if err != nil {
 			return nil, fmt.Errorf("super.users: %w", err)
 		}
-		a.policy.SuperUsers[principal] = true
+		policy.SuperUsers[principal] = true
 	}
+	a := &authorizer{ACLs: admin.NewACLs(zk, policy), zk: zk, log: log}
 	if err := zk.ThroughSessions(ctx, "reading access lists", func() error { return a.Load(ctx) }); err != nil {
 		return nil, err
 	}
 	return a, nil
-}
-
-// Allows implements api.Authorizer.
-func (a *authorizer) Allows(who acl.Subject, op kmsg.ACLOperation, resource kmsg.ACLResourceType, name string) bool {
-	return a.policy.Allows(a.Table(), who, op, resource, name)
-}
-
-// AllowsAny implements api.Authorizer.
-func (a *authorizer) AllowsAny(who acl.Subject, op kmsg.ACLOperation, resource kmsg.ACLResourceType) bool {
-	return a.policy.AllowsAny(a.Table(), who, op, resource)
 }
 
 // follow reads what notifications tell of, and everything in each new session, until ctx ends.

@@ -44,7 +44,8 @@ func (d *Dispatcher) fetch(c *call, req *kmsg.FetchRequest) {
 	}
 	replica := fetchReplica(req)
 	snapshot := d.deps.Metadata.Load()
-	op := &fetchCall{call: c, d: d, version: req.Version, follower: replica.ID >= 0}
+	c.follower = replica.ID >= 0
+	op := &fetchCall{call: c, d: d, version: req.Version}
 	names := op.namer(snapshot)
 	op.turn = d.sessions.begin(time.Now(), sessionRequest{
 		id:        req.SessionID,
@@ -204,12 +205,11 @@ func forgottenPartitions(req *kmsg.FetchRequest) []forgottenPartition {
 // fetchCall is a fetch request on its way.
 type fetchCall struct {
 	*call
-	d        *Dispatcher
-	version  int16
-	follower bool
-	turn     fetchTurn
-	failed   []partition.FetchResult // of what the request has last in turn.asks
-	request  partition.FetchRequest
+	d       *Dispatcher
+	version int16
+	turn    fetchTurn
+	failed  []partition.FetchResult // of what the request has last in turn.asks
+	request partition.FetchRequest
 }
 
 // namer looks ids up in the metadata and, for a follower, in the orders that

@@ -54,6 +54,10 @@ func coordinatorMessage(err error) string {
 		return "NONE"
 	case errors.Is(err, kerr.CoordinatorNotAvailable):
 		return "The coordinator is not available."
+	case errors.Is(err, kerr.GroupAuthorizationFailed):
+		return "Group authorization failed."
+	case errors.Is(err, kerr.TransactionalIDAuthorizationFailed):
+		return "Transactional Id authorization failed."
 	case errors.Is(err, kerr.InvalidRequest):
 		return "This most likely occurs because of a request being malformed by the client library or the message was sent to an incompatible broker. See the broker logs for more details."
 	}

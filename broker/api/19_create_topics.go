@@ -71,6 +71,9 @@ func (op *createCall) specs(snapshot *metadata.Snapshot) []admin.TopicSpec {
 		row := kmsg.NewCreateTopicsResponseTopic()
 		row.Topic = ask.Topic
 		row.Configs = []kmsg.CreateTopicsResponseTopicConfig{}
+		if ask.Topic != metadataTopic && !op.d.sees(op.call, kmsg.ACLOperationDescribeConfigs, kmsg.ACLResourceTypeTopic, ask.Topic) {
+			row.ConfigErrorCode = kerr.TopicAuthorizationFailed.Code // it may be created, and says nothing of its settings
+		}
 		switch {
 		case ask.Topic == metadataTopic:
 			op.fail(&row, kerr.InvalidRequest, "Creation of internal topic "+metadataTopic+" is prohibited.")
@@ -79,6 +82,7 @@ func (op *createCall) specs(snapshot *metadata.Snapshot) []admin.TopicSpec {
 		case !mayAll && !op.d.mayTopic(op.call, kmsg.ACLOperationCreate, ask.Topic):
 			op.fail(&row, kerr.TopicAuthorizationFailed, "Authorization failed.")
 		case snapshot.Topic(ask.Topic) != nil:
+			row.ConfigErrorCode = 0
 			op.fail(&row, kerr.TopicAlreadyExists, fmt.Sprintf("Topic '%s' already exists.", ask.Topic))
 		default:
 			specs = append(specs, topicSpec(ask))
@@ -118,7 +122,7 @@ func (op *createCall) created(results []admin.TopicResult) {
 	for i := range op.resp.Topics {
 		row := &op.resp.Topics[i]
 		if r := byName[row.Topic]; r != nil && row.ErrorCode == 0 {
-			op.fillCreated(row, r)
+			fillCreated(row, r)
 		}
 	}
 	if op.req.ValidateOnly || !waiting {
@@ -134,14 +138,14 @@ func (op *createCall) created(results []admin.TopicResult) {
 	})
 }
 
-func (op *createCall) fillCreated(row *kmsg.CreateTopicsResponseTopic, r *admin.TopicResult) {
+func fillCreated(row *kmsg.CreateTopicsResponseTopic, r *admin.TopicResult) {
 	if r.Err != nil {
 		row.ErrorCode, row.ErrorMessage = code(r.Err)
+		row.ConfigErrorCode = 0
 		return
 	}
 	row.TopicID = r.ID
-	if !op.d.sees(op.call, kmsg.ACLOperationDescribeConfigs, kmsg.ACLResourceTypeTopic, row.Topic) {
-		row.ConfigErrorCode = kerr.TopicAuthorizationFailed.Code
+	if row.ConfigErrorCode != 0 {
 		return
 	}
 	row.NumPartitions, row.ReplicationFactor = r.NumPartitions, r.ReplicationFactor

@@ -31,6 +31,7 @@ func (d *Dispatcher) describeACLs(c *call, req *kmsg.DescribeACLsRequest) {
 	case d.deps.Authorizer == nil:
 		resp.ErrorCode, resp.ErrorMessage = code(&admin.Error{Code: kerr.SecurityDisabled, Message: "No Authorizer is configured on the broker"})
 	default:
+		resp.ErrorMessage = new(string)
 		resp.Resources = describedACLs(d.deps.Authorizer.Find(filter))
 	}
 	c.answer(resp)

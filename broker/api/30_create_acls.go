@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -30,6 +31,10 @@ func (d *Dispatcher) createACLs(c *call, req *kmsg.CreateACLsRequest) {
 	}
 	if err := d.mayChangeACLs(c); err != nil {
 		c.answer(createdACLs(make([]error, len(bindings)), err))
+		return
+	}
+	if slices.ContainsFunc(bindings, ambiguous) {
+		c.answer(createdACLs(make([]error, len(bindings)), kerr.UnknownServerError))
 		return
 	}
 	d.work(c, func(ctx context.Context) {
@@ -63,6 +68,13 @@ func (d *Dispatcher) mayChangeACLs(c *call) error {
 	return nil
 }
 
+// ambiguous tells whether a binding is what only filters may be. Kafka stumbles over
+// one, and refuses the whole request with nothing but UNKNOWN_SERVER_ERROR.
+func ambiguous(b acl.Binding) bool {
+	return b.Resource == kmsg.ACLResourceTypeAny || b.Type == kmsg.ACLResourcePatternTypeAny || b.Type == kmsg.ACLResourcePatternTypeMatch ||
+		b.Operation == kmsg.ACLOperationAny || b.Permission == kmsg.ACLPermissionTypeAny
+}
+
 func validACL(b acl.Binding) error {
 	switch {
 	case b.Resource == kmsg.ACLResourceTypeCluster && b.Name != acl.ClusterName:
@@ -82,6 +94,7 @@ func createdACLs(errs []error, all error) *kmsg.CreateACLsResponse {
 			err = all
 		}
 		r.ErrorCode, r.ErrorMessage = code(err)
+		r.ErrorMessage = emptyText(r.ErrorCode, r.ErrorMessage)
 		resp.Results = append(resp.Results, r)
 	}
 	return resp

@@ -7,6 +7,16 @@ func (d *Dispatcher) alterPartitionReassignments(c *call, req *kmsg.AlterPartiti
 	if !d.mayCluster(c, kmsg.ACLOperationAlter) {
 		resp := kmsg.NewPtrAlterPartitionAssignmentsResponse()
 		resp.ErrorCode, resp.ErrorMessage = code(c.clusterRefusal())
+		for i := range req.Topics {
+			t := kmsg.NewAlterPartitionAssignmentsResponseTopic()
+			t.Topic = req.Topics[i].Topic
+			for _, asked := range req.Topics[i].Partitions {
+				p := kmsg.NewAlterPartitionAssignmentsResponseTopicPartition()
+				p.Partition, p.ErrorCode, p.ErrorMessage = asked.Partition, resp.ErrorCode, resp.ErrorMessage
+				t.Partitions = append(t.Partitions, p)
+			}
+			resp.Topics = append(resp.Topics, t)
+		}
 		c.answer(resp)
 		return
 	}

@@ -29,7 +29,7 @@ func (d *Dispatcher) alterClientQuotas(c *call, req *kmsg.AlterClientQuotasReque
 	if !d.mayCluster(c, kmsg.ACLOperationAlterConfigs) {
 		results := make([]admin.QuotaResult, len(specs))
 		for i := range specs {
-			results[i] = admin.QuotaResult{Entity: specs[i].Entity, Err: kerr.ClusterAuthorizationFailed}
+			results[i] = admin.QuotaResult{Entity: specs[i].Entity, Err: refusal(kerr.ClusterAuthorizationFailed, "Cluster authorization failed.")}
 		}
 		c.answer(alteredQuotas(results))
 		return

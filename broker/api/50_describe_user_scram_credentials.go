@@ -14,6 +14,9 @@ func (d *Dispatcher) describeUserScramCredentials(c *call, req *kmsg.DescribeUse
 	if !d.mayCluster(c, kmsg.ACLOperationDescribe) {
 		resp := kmsg.NewPtrDescribeUserSCRAMCredentialsResponse()
 		resp.ErrorCode = kerr.ClusterAuthorizationFailed.Code
+		for range req.Users { // their names are not repeated
+			resp.Results = append(resp.Results, kmsg.DescribeUserSCRAMCredentialsResponseResult{ErrorCode: resp.ErrorCode})
+		}
 		c.answer(resp)
 		return
 	}

@@ -77,6 +77,7 @@ type Dependencies struct {
 	LegacyOffsets LegacyOffsets
 
 	Authorizer Authorizer // nil: everybody may do everything
+	Meter      Meter      // nil: nobody measures
 }
 
 const (
@@ -148,8 +149,10 @@ func (d *Dispatcher) FetchSessions() (sessions, partitions int) { return d.sessi
 // call is one request on its way through a handler.
 type call struct {
 	*wire.Request
-	header wire.Header
-	who    *acl.Subject // whom it acts for; nil without an authorizer, which alone asks
+	header   wire.Header
+	who      *acl.Subject // whom it acts for; nil without an authorizer, which alone asks
+	meter    Meter        // nil: nobody measures
+	follower bool         // of a fetch
 }
 
 // clientID is the client id, empty for null.
@@ -256,7 +259,7 @@ func (d *Dispatcher) Disconnected(*wire.Conn) {}
 // does an API or version that is not served, ApiVersions excepted.
 func (d *Dispatcher) Handle(r *wire.Request) {
 	h, body, err := wire.ParseHeader(r.Frame)
-	c := &call{Request: r, header: h}
+	c := &call{Request: r, header: h, meter: d.deps.Meter}
 	var unsupported *wire.UnsupportedError
 	if errors.As(err, &unsupported) && h.Key == wire.KeyApiVersions {
 		c.apiVersionsUnsupported()
