@@ -19,8 +19,8 @@ import (
 
 const (
 	lookForRoom   = time.Second
-	stillFull     = time.Minute      // between two lines in the log
-	shortReturn   = 10 * time.Minute // a directory that fills up again sooner is in no hurry to come back
+	stillFull     = time.Minute // between two lines in the log
+	lasting       = 10          // a directory that is full again within so many pauses gets one twice as long
 	longestPause  = 5 * time.Minute
 	reportBackoff = time.Second
 )
@@ -41,7 +41,7 @@ func (r *rooms) full(dir string, now time.Time) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p := r.placeLocked(dir)
-	if p.returned.IsZero() || now.Sub(p.returned) >= shortReturn {
+	if p.returned.IsZero() || now.Sub(p.returned) >= lasting*p.pause {
 		p.pause = lookForRoom
 	} else {
 		p.pause = min(2*p.pause, longestPause)

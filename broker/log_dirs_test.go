@@ -22,5 +22,5 @@ func TestADirectoryThatFillsUpAgainAtOnceIsLeftAloneForLonger(t *testing.T) {
 	require.Equal(t, longestPause, pauses[11])
 	require.Equal(t, lookForRoom, r.full("/b", now), "each directory by itself")
 	r.back("/a", now)
-	require.Equal(t, lookForRoom, r.full("/a", now.Add(shortReturn)), "it was good for a while")
+	require.Equal(t, lookForRoom, r.full("/a", now.Add(lasting*longestPause)), "it was good for a while")
 }

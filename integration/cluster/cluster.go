@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -65,13 +66,18 @@ func Binary(t testing.TB) string {
 	return build.path
 }
 
-// Port returns a port of 127.0.0.1 that is free now.
+// Port returns a port of 127.0.0.1 that is free now. It is none of those that systems give to outgoing connections (32768 and up on Linux), or one of these might have it before the broker.
 func Port(t testing.TB) int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
+	for range 1000 {
+		port := 15000 + rand.IntN(17000)
+		if l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
+			require.NoError(t, l.Close())
+			return port
+		}
+	}
+	t.Fatal("no port is free")
+	return 0
 }
 
 // Program makes the command that runs a broker with a server.properties file.
