@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/sirupsen/logrus"
 	"github.com/urfave/cli/v2"
+
+	"barnabas/tools/native"
 )
 
 // version is set when a release is built.
@@ -22,15 +25,15 @@ func main() {
 		Suggest:                true,
 		UseShortOptionHandling: true,
 		EnableBashCompletion:   true,
-		Commands:               append([]*cli.Command{quickstartCommand(), brokerCommand(), zookeeperCommand()}, kafkaCommands()...),
+		Commands:               slices.Concat([]*cli.Command{quickstartCommand(), brokerCommand(), zookeeperCommand()}, native.Commands(), kafkaCommands()),
 		ExitErrHandler:         func(*cli.Context, error) {}, // errors are printed once, below
 	}
-	err := app.Run(os.Args)
-	var code exitCode
+	err := app.Run(native.Arrange(os.Args, app.Commands))
+	var code cli.ExitCoder
 	switch {
 	case err == nil:
 	case errors.As(err, &code):
-		os.Exit(int(code))
+		os.Exit(code.ExitCode())
 	default:
 		fmt.Fprintln(os.Stderr, "barnabas:", err)
 		os.Exit(1)
@@ -41,6 +44,9 @@ func main() {
 type exitCode int
 
 func (c exitCode) Error() string { return fmt.Sprintf("exit %d", int(c)) }
+
+// ExitCode is the code of the process.
+func (c exitCode) ExitCode() int { return int(c) }
 
 func newLog() *logrus.Entry {
 	log := logrus.New()

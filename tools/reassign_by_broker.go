@@ -75,46 +75,11 @@ func (d *reassignmentByBroker) active() (map[plan.Partition]moving, error) {
 }
 
 func (d *reassignmentByBroker) start(targets plan.Assignment) (map[plan.Partition]error, error) {
-	return d.alter(targets.Partitions(), targets)
+	return cluster.New(d.client).Reassign(context.Background(), targets.Partitions(), targets)
 }
 
 func (d *reassignmentByBroker) cancelMoves(partitions []plan.Partition) (map[plan.Partition]error, error) {
-	return d.alter(partitions, nil)
-}
-
-// alter starts reassignments, or with no targets ends them.
-func (d *reassignmentByBroker) alter(partitions []plan.Partition, targets plan.Assignment) (map[plan.Partition]error, error) {
-	req := kmsg.NewPtrAlterPartitionAssignmentsRequest()
-	byTopic := map[string]int{}
-	for _, p := range partitions {
-		at, known := byTopic[p.Topic]
-		if !known {
-			at = len(req.Topics)
-			byTopic[p.Topic] = at
-			t := kmsg.NewAlterPartitionAssignmentsRequestTopic()
-			t.Topic = p.Topic
-			req.Topics = append(req.Topics, t)
-		}
-		r := kmsg.NewAlterPartitionAssignmentsRequestTopicPartition()
-		r.Partition, r.Replicas = p.ID, targets[p]
-		req.Topics[at].Partitions = append(req.Topics[at].Partitions, r)
-	}
-	resp, err := req.RequestWith(context.Background(), d.client)
-	if err != nil {
-		return nil, err
-	}
-	if err := answered(resp.ErrorCode, resp.ErrorMessage); err != nil {
-		return nil, err
-	}
-	failed := map[plan.Partition]error{}
-	for _, t := range resp.Topics {
-		for _, p := range t.Partitions {
-			if err := answered(p.ErrorCode, p.ErrorMessage); err != nil {
-				failed[plan.Partition{Topic: t.Topic, ID: p.Partition}] = err
-			}
-		}
-	}
-	return failed, nil
+	return cluster.New(d.client).Reassign(context.Background(), partitions, nil)
 }
 
 // change is one setting to set, or with an empty value to take back.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"barnabas/admin"
+	"barnabas/admin/cluster"
 	"barnabas/admin/plan"
 	"barnabas/tools/options"
 )
@@ -159,23 +160,8 @@ func planSummary(s plan.Summary) string {
 	var parts []string
 	parts = append(parts, fmt.Sprintf("%d of %d replicas move", s.Moved, s.Replicas))
 	if s.Bytes > 0 {
-		parts = append(parts, fmt.Sprintf("%s of %s are copied", byteCount(s.MovedBytes), byteCount(s.Bytes)))
+		parts = append(parts, fmt.Sprintf("%s of %s are copied", cluster.ByteCount(s.MovedBytes), cluster.ByteCount(s.Bytes)))
 	}
 	parts = append(parts, fmt.Sprintf("%d of %d partitions get another preferred leader", s.LeadersChanged, s.Leaders))
 	return "The proposal: " + strings.Join(parts, ", ") + "."
-}
-
-// byteCount shows a number of bytes with a unit of powers of 1000.
-func byteCount(n int64) string {
-	const step = 1000
-	if n < step {
-		return fmt.Sprintf("%d B", n)
-	}
-	value, units := float64(n), "kMGTPE"
-	at := -1
-	for value >= step && at < len(units)-1 {
-		value /= step
-		at++
-	}
-	return fmt.Sprintf("%.1f %cB", value, units[at])
 }

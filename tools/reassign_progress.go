@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"barnabas/admin/cluster"
 	"barnabas/admin/plan"
 )
 
@@ -165,10 +166,10 @@ func (l remaining) line(rate float64) string {
 	if l.bytes < 0 {
 		return text
 	}
-	text += fmt.Sprintf(", %s left", byteCount(l.bytes))
+	text += fmt.Sprintf(", %s left", cluster.ByteCount(l.bytes))
 	if rate > 0 {
 		end := time.Duration(float64(l.bytes) / rate * float64(time.Second)).Round(time.Second)
-		text += fmt.Sprintf(", %s/s, about %s to go", byteCount(int64(rate)), end)
+		text += fmt.Sprintf(", %s/s, about %s to go", cluster.ByteCount(int64(rate)), end)
 	}
 	return text
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"barnabas/admin/cluster"
 	"barnabas/admin/plan"
 )
 
@@ -341,7 +342,7 @@ Proposed partition reassignment configuration
 
 func TestByteCountsHaveUnits(t *testing.T) {
 	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1.0 kB", 1_550_000: "1.6 MB", 3_000_000_000: "3.0 GB"} {
-		assert.Equal(t, want, byteCount(n), fmt.Sprint(n))
+		assert.Equal(t, want, cluster.ByteCount(n), fmt.Sprint(n))
 	}
 }
 

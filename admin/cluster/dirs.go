@@ -2,6 +2,8 @@ package cluster
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -55,4 +57,35 @@ func (c *Cluster) Dirs(ctx context.Context, broker int32, partitions map[string]
 		dirs = append(dirs, dir)
 	}
 	return dirs, nil
+}
+
+// AllDirs asks all registered brokers for their log directories; a broker that does not answer is an error, since what it holds would be missing.
+func (c *Cluster) AllDirs(ctx context.Context) (map[int32][]Dir, error) {
+	brokers, _, err := c.Brokers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var ids []int32
+	for _, b := range brokers {
+		ids = append(ids, b.ID)
+	}
+	dirs, failures := each(ctx, ids, func(ctx context.Context, id int32) ([]Dir, error) { return c.Dirs(ctx, id, nil) })
+	for _, id := range slices.Sorted(maps.Keys(failures)) {
+		return nil, fmt.Errorf("the log directories of broker %d: %w", id, failures[id])
+	}
+	return dirs, nil
+}
+
+// TopicSizes are the bytes that the replicas of topics take on all brokers together.
+func (c *Cluster) TopicSizes(ctx context.Context) (map[string]int64, error) {
+	all, err := c.AllDirs(ctx)
+	sizes := map[string]int64{}
+	for _, dirs := range all {
+		for _, d := range dirs {
+			for _, r := range d.Replicas {
+				sizes[r.Partition.Topic] += r.Size
+			}
+		}
+	}
+	return sizes, err
 }

@@ -242,3 +242,24 @@ func TotalLag(list []GroupPartition) (total int64, known bool) {
 	}
 	return total, known
 }
+
+// Readers are the groups that have committed offsets of topics, by topic and name.
+func (c *Cluster) Readers(ctx context.Context) (map[string][]string, error) {
+	groups, err := c.Groups(ctx)
+	if err != nil {
+		return nil, err
+	}
+	readers := map[string][]string{}
+	for _, g := range groups {
+		committed, err := c.Committed(ctx, g.Name)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range PartitionsOf(committed) {
+			if !slices.Contains(readers[p.Topic], g.Name) {
+				readers[p.Topic] = append(readers[p.Topic], g.Name)
+			}
+		}
+	}
+	return readers, nil
+}

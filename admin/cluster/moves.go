@@ -47,3 +47,39 @@ func (c *Cluster) Moves(ctx context.Context) (Moves, error) {
 	}
 	return moves, nil
 }
+
+// Reassign starts reassignments of partitions, or with no targets ends them. The errors are those of single partitions.
+func (c *Cluster) Reassign(ctx context.Context, partitions []plan.Partition, targets plan.Assignment) (map[plan.Partition]error, error) {
+	req := kmsg.NewPtrAlterPartitionAssignmentsRequest()
+	req.TimeoutMillis = TimeoutMs
+	byTopic := map[string]int{}
+	for _, p := range partitions {
+		at, known := byTopic[p.Topic]
+		if !known {
+			at = len(req.Topics)
+			byTopic[p.Topic] = at
+			t := kmsg.NewAlterPartitionAssignmentsRequestTopic()
+			t.Topic = p.Topic
+			req.Topics = append(req.Topics, t)
+		}
+		r := kmsg.NewAlterPartitionAssignmentsRequestTopicPartition()
+		r.Partition, r.Replicas = p.ID, targets[p]
+		req.Topics[at].Partitions = append(req.Topics[at].Partitions, r)
+	}
+	resp, err := req.RequestWith(ctx, c.client)
+	if err != nil {
+		return nil, err
+	}
+	if err := Answered(resp.ErrorCode, resp.ErrorMessage); err != nil {
+		return nil, err
+	}
+	failed := map[plan.Partition]error{}
+	for _, t := range resp.Topics {
+		for _, p := range t.Partitions {
+			if err := Answered(p.ErrorCode, p.ErrorMessage); err != nil {
+				failed[plan.Partition{Topic: t.Topic, ID: p.Partition}] = err
+			}
+		}
+	}
+	return failed, nil
+}

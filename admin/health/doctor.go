@@ -55,6 +55,11 @@ func (d doctor) mend(f *Finding) {
 	case "under_min_isr_partitions":
 		f.Advice = "bring the replicas that are out of sync back; lowering min.insync.replicas lets producers go on at the price of safety"
 		f.Commands = []string{"barnabas kafka-topics " + d.server + " --describe --under-min-isr-partitions"}
+		for _, t := range d.s.Topics {
+			if t.MinISR > t.ReplicationFactor { // no replica is missing: there are too few
+				f.Commands = append(f.Commands, d.alterTopic(t.Name, fmt.Sprintf("--replication-factor %d", min(t.MinISR, len(d.s.Brokers)))))
+			}
+		}
 	case "under_replicated_partitions":
 		f.Advice = "start the missing brokers, or see why their fetchers do not keep up (disk, network, a throttle)"
 		f.Commands = []string{"barnabas kafka-topics " + d.server + " --describe --under-replicated-partitions"}

@@ -1,0 +1,221 @@
+package native
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/urfave/cli/v2"
+
+	"barnabas/admin/cluster"
+	"barnabas/tools"
+	"barnabas/tools/spelling"
+)
+
+const category = "Native tools"
+
+// Commands are the native commands of the program. What runs a broker has a sub-command of this face too: see BrokerList.
+func Commands() []*cli.Command {
+	return []*cli.Command{
+		parent("topic", "list, describe, create, alter and delete topics", topicList(), topicDescribe(), topicCreate(), topicAlter(), topicDelete()),
+		parent("group", "list, describe, reset and delete consumer groups", groupList(), groupDescribe(), groupReset(), groupDelete()),
+		disk(), healthCommand(), doctorCommand(),
+	}
+}
+
+// call is one run of a command.
+type call struct {
+	*cli.Context
+	ctx     context.Context // ends when the command has taken too long
+	cluster *cluster.Cluster
+}
+
+func (c *call) values(option string) []string { return *c.Generic(option).(*repeated) }
+
+// command is what is particular to a leaf of the tree.
+type command struct {
+	name, usage string
+	arguments   string // as the help shows them
+	least, most int    // how many arguments; most -1 is any number
+	help        string
+	flags       []cli.Flag
+	watched     bool // --watch makes sense
+	alters      bool // --dry-run makes sense
+	run         func(c *call) (document, error)
+}
+
+func parent(name, usage string, children ...*cli.Command) *cli.Command {
+	return &cli.Command{Name: name, Usage: usage, Category: category, Subcommands: children, HideHelpCommand: true, OnUsageError: refuse,
+		Action: func(ctx *cli.Context) error {
+			var names []string
+			for _, c := range children {
+				names = append(names, c.Name)
+			}
+			word := ctx.Args().First()
+			if word == "" {
+				return refuse(ctx, wrongUsage("one of these has to follow: %s", strings.Join(names, ", ")), true)
+			}
+			meant := ""
+			if close := spelling.Closest(word, names); close != nil {
+				meant = fmt.Sprintf(" (did you mean %s?)", close[0])
+			}
+			return refuse(ctx, wrongUsage("%q is none of %s%s", word, strings.Join(names, ", "), meant), true)
+		}}
+}
+
+// refuse says that a call makes no sense.
+func refuse(ctx *cli.Context, err error, _ bool) error {
+	fmt.Fprintf(ctx.App.ErrWriter, "barnabas %s: %v\nbarnabas %[1]s --help tells more.\n", strings.TrimPrefix(ctx.Command.HelpName, ctx.App.Name+" "), err)
+	return WrongUsage
+}
+
+const defaultServer = "127.0.0.1:9092"
+
+func (d command) build() *cli.Command {
+	flags := slices.Concat(d.flags, []cli.Flag{
+		&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "table", Usage: "how to say it: " + strings.Join(formats, ", ")},
+		&cli.StringFlag{Name: "bootstrap-server", Value: defaultServer, EnvVars: []string{"BARNABAS_BOOTSTRAP"}, Usage: "brokers to ask first, as `HOST:PORT[,HOST:PORT...]`"},
+		&cli.StringFlag{Name: "command-config", EnvVars: []string{"BARNABAS_COMMAND_CONFIG"}, Usage: "property `FILE` with settings of the client, such as security.protocol"},
+		&cli.DurationFlag{Name: "timeout", Value: 30 * time.Second, Usage: "how long the whole may take"},
+	})
+	if d.watched {
+		flags = append(flags, &cli.DurationFlag{Name: "watch", Usage: "say it again and again, every `PACE` (2s unless given), until interrupted"})
+	}
+	if d.alters {
+		flags = append(flags, &cli.BoolFlag{Name: "dry-run", Usage: "say what would be done, and change nothing"})
+	}
+	return &cli.Command{Name: d.name, Usage: d.usage, ArgsUsage: d.arguments, Description: strings.TrimSpace(d.help) + "\n\n" + exitCodes, Flags: flags, HideHelpCommand: true, OnUsageError: refuse,
+		Action: func(ctx *cli.Context) error {
+			format := ctx.String("output")
+			switch n := ctx.NArg(); {
+			case !slices.Contains(formats, format):
+				return refuse(ctx, wrongUsage("-o %s is none of %s", format, strings.Join(formats, ", ")), true)
+			case n < d.least, d.most >= 0 && n > d.most:
+				return refuse(ctx, wrongUsage("takes %s", cmpArguments(d)), true)
+			}
+			return d.perform(ctx, format)
+		}}
+}
+
+func cmpArguments(d command) string {
+	if d.most == 0 {
+		return "no arguments"
+	}
+	return "the arguments " + d.arguments
+}
+
+// perform runs a command once, or with --watch until it is interrupted; then the last run's exit code counts.
+func (d command) perform(ctx *cli.Context, format string) error {
+	const perRequest, perDial, perRetry = 5 * time.Second, 5 * time.Second, 10 * time.Second
+	client, err := tools.Connect(ctx.String("bootstrap-server"), ctx.String("command-config"),
+		kgo.RequestTimeoutOverhead(perRequest), kgo.DialTimeout(perDial), kgo.RetryTimeout(perRetry), kgo.ClientID("barnabas"))
+	if err != nil {
+		return d.end(ctx, format, err)
+	}
+	defer client.Close()
+	pace := ctx.Duration("watch")
+	once := func(parent context.Context) error {
+		limited, cancel := context.WithTimeout(parent, ctx.Duration("timeout"))
+		defer cancel()
+		said, err := d.run(&call{ctx, limited, cluster.New(client)})
+		if said != nil {
+			if err := render(ctx.App.Writer, format, said, pace > 0); err != nil {
+				return err
+			}
+		}
+		return err
+	}
+	if pace <= 0 {
+		return d.end(ctx, format, once(ctx.Context))
+	}
+	watched, stop := signal.NotifyContext(ctx.Context, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	for {
+		between(ctx.App.Writer, format)
+		err := once(watched)
+		if watched.Err() != nil {
+			return d.end(ctx, format, exitOnly(err))
+		}
+		code := d.end(ctx, format, err)
+		if errors.Is(code, WrongUsage) {
+			return code
+		}
+		select {
+		case <-time.After(pace):
+		case <-watched.Done():
+			return code
+		}
+	}
+}
+
+// exitOnly leaves of an error what the command found out; that it was interrupted is no failure.
+func exitOnly(err error) error {
+	var exit Exit
+	if errors.As(err, &exit) {
+		return exit
+	}
+	return nil
+}
+
+// between separates what a watched command says: a terminal is wiped, a stream of tables or of YAML gets a line.
+func between(w io.Writer, format string) {
+	file, isFile := w.(*os.File)
+	terminal := false
+	if isFile {
+		info, err := file.Stat()
+		terminal = err == nil && info.Mode()&os.ModeCharDevice != 0
+	}
+	switch {
+	case format == "yaml":
+		fmt.Fprintln(w, "---")
+	case format == "json":
+	case terminal:
+		fmt.Fprintf(w, "\x1b[H\x1b[2J%s\n\n", time.Now().Format(time.DateTime))
+	default:
+		fmt.Fprintf(w, "\n%s\n", time.Now().Format(time.DateTime))
+	}
+}
+
+// end says why a command failed, where it has not said so itself: as text, or, to who reads JSON or YAML, as a document on standard error.
+func (d command) end(ctx *cli.Context, format string, err error) error {
+	if err == nil {
+		return nil
+	}
+	code := exitOf(err)
+	var exit Exit
+	var usage *usageError
+	switch {
+	case errors.As(err, &exit):
+	case errors.As(err, &usage):
+		return refuse(ctx, err, true)
+	case format == "table":
+		fmt.Fprintf(ctx.App.ErrWriter, "barnabas: %s\n", sentence(err, code, ctx.String("bootstrap-server")))
+	default:
+		_ = render(ctx.App.ErrWriter, format, failure{documentVersion, sentence(err, code, ctx.String("bootstrap-server")), int(code)}, true)
+	}
+	return code
+}
+
+func sentence(err error, code Exit, server string) string {
+	if code == Unreachable {
+		return fmt.Sprintf("no answer from the brokers at %s: %v", server, err)
+	}
+	return err.Error()
+}
+
+// failure is why a command failed.
+type failure struct {
+	Version  int    `json:"version"`
+	Error    string `json:"error"`
+	ExitCode int    `json:"exit_code"`
+}
+
+func (f failure) show(w io.Writer) { fmt.Fprintln(w, f.Error) }

@@ -1,0 +1,165 @@
+package native
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/urfave/cli/v2"
+
+	"barnabas/admin/cluster"
+	"barnabas/admin/plan"
+)
+
+func topicAlter() *cli.Command {
+	return command{
+		name: "alter", usage: "change settings, partitions and the replication factor of a topic", arguments: "TOPIC", least: 1, most: 1, alters: true,
+		help: `Changes a topic, and says what each thing was and is. With --dry-run brokers are asked whether they would do it.
+
+More partitions change where keyed records go. Another replication factor starts a reassignment, which adds replicas in other racks and on brokers that have few, or takes the last ones away, and never changes the preferred leader; 'kafka-reassign-partitions --list' shows how it goes on.
+
+Fields: dry_run, changes (kind, name, action, what, from, to, done, error).
+
+    barnabas topic alter orders --config retention.ms=86400000 --delete-config segment.bytes
+    barnabas topic alter orders --replication-factor 3 --dry-run`,
+		flags: []cli.Flag{
+			many("config", "`NAME=VALUE` of a setting to set; any number of times"),
+			many("delete-config", "`NAME` of a setting to take back; any number of times"),
+			&cli.IntFlag{Name: "partitions", Usage: "how many partitions it is to have"},
+			&cli.IntFlag{Name: "replication-factor", Usage: "how many replicas each partition is to have"},
+		},
+		run: alterTopic,
+	}.build()
+}
+
+func alterTopic(c *call) (document, error) {
+	name := c.Args().First()
+	set, err := settings(c.values("config"))
+	if err != nil {
+		return nil, err
+	}
+	remove := c.values("delete-config")
+	if len(set)+len(remove) == 0 && !c.IsSet("partitions") && !c.IsSet("replication-factor") {
+		return nil, wrongUsage("one of --config, --delete-config, --partitions and --replication-factor has to be given")
+	}
+	if err := c.needTopics([]string{name}); err != nil {
+		return nil, err
+	}
+	topics, err := c.cluster.Topics(c.ctx, []string{name})
+	if err != nil {
+		return nil, err
+	}
+	a := alteration{c, topics[0], &changes{documentVersion, c.Bool("dry-run"), []change{}}}
+	var failures []error
+	if len(set)+len(remove) > 0 {
+		failures = append(failures, a.configs(set, remove))
+	}
+	if c.IsSet("partitions") {
+		n, err := positive(c, "partitions", 1<<31-1)
+		if err != nil {
+			return nil, err
+		}
+		err = c.cluster.Enlarge(c.ctx, []cluster.Enlargement{{Topic: name, Count: n}}, a.said.DryRun)
+		failures = append(failures, a.result("set", "partitions", words("%d", len(a.topic.Partitions)), words("%d", n), err))
+	}
+	if c.IsSet("replication-factor") {
+		n, err := positive(c, "replication-factor", 1<<15-1)
+		if err != nil {
+			return nil, err
+		}
+		failures = append(failures, a.factor(int(n)))
+	}
+	return a.said, worst(failures)
+}
+
+// alteration is the changing of one topic.
+type alteration struct {
+	*call
+	topic cluster.Topic
+	said  *changes
+}
+
+func (a alteration) result(action, what string, from, to *string, err error) error {
+	return a.said.result(change{Kind: "topic", Name: a.topic.Name, Action: action, What: what, From: from, To: to}, err)
+}
+
+// configs changes settings, all or none.
+func (a alteration) configs(set []cluster.Setting, remove []string) error {
+	own := map[string]*string{}
+	for _, s := range a.topic.Overrides {
+		own[s.Name] = &s.Value
+	}
+	err := a.cluster.AlterTopicConfig(a.ctx, a.topic.Name, set, remove, a.said.DryRun)
+	for _, s := range set {
+		_ = a.result("set", s.Name, own[s.Name], &s.Value, err)
+	}
+	for _, name := range remove {
+		_ = a.result("remove", name, own[name], nil, err)
+	}
+	return err
+}
+
+// factor gives the topic's partitions another number of replicas.
+func (a alteration) factor(n int) error {
+	targets, err := a.planFactor(n)
+	if err != nil {
+		return a.result("set", "replication factor", words("%d", a.topic.ReplicationFactor), words("%d", n), err)
+	}
+	var failed map[plan.Partition]error
+	if !a.said.DryRun && len(targets) > 0 {
+		if failed, err = a.cluster.Reassign(a.ctx, targets.Partitions(), targets); err != nil {
+			return a.result("set", "replication factor", words("%d", a.topic.ReplicationFactor), words("%d", n), err)
+		}
+	}
+	var first error
+	for _, p := range a.topic.Partitions {
+		key := plan.Partition{Topic: a.topic.Name, ID: p.ID}
+		if to, moves := targets[key]; moves {
+			if err := a.result("set", "replicas of "+strconv.Itoa(int(p.ID)), words("%s", ids(p.Replicas)), words("%s", ids(to)), failed[key]); err != nil && first == nil {
+				first = err
+			}
+		}
+	}
+	return first
+}
+
+// planFactor works out where replicas go. Partitions that have as many are left alone; a topic that is moving, or out of sync and to lose replicas, is refused, since its last in-sync replica might go.
+func (a alteration) planFactor(n int) (plan.Assignment, error) {
+	topics, err := a.cluster.AllTopics(a.ctx)
+	if err != nil {
+		return nil, err
+	}
+	brokers, _, err := a.cluster.Brokers(a.ctx)
+	if err != nil {
+		return nil, err
+	}
+	load := map[int32]int{}
+	for _, t := range topics {
+		for _, p := range t.Partitions {
+			for _, id := range p.Replicas {
+				load[id]++
+			}
+		}
+	}
+	var placed []plan.Placed
+	for _, p := range a.topic.Partitions {
+		switch {
+		case len(p.Adding)+len(p.Removing) > 0:
+			return nil, fmt.Errorf("partition %d is being reassigned; wait until that is over", p.ID)
+		case n < len(p.Replicas) && p.UnderReplicated():
+			return nil, fmt.Errorf("partition %d has a replica out of sync; replicas are taken away only from partitions that have all in sync", p.ID)
+		case n != len(p.Replicas):
+			placed = append(placed, plan.Placed{Partition: plan.Partition{Topic: a.topic.Name, ID: p.ID}, Replicas: p.Replicas})
+		}
+	}
+	var places []plan.Broker
+	for _, b := range brokers {
+		places = append(places, plan.Broker{ID: b.ID, Rack: b.Rack})
+	}
+	if slices.ContainsFunc(places, func(b plan.Broker) bool { return b.Rack == "" }) {
+		for i := range places {
+			places[i].Rack = "" // some have a rack and others none: neither can be respected
+		}
+	}
+	return plan.WithFactor(placed, places, load, n)
+}
