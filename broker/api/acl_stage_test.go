@@ -350,7 +350,6 @@ func (w *aclWorld) askAs(who string, req kmsg.Request) kmsg.Response {
 			conn.Principal = wire.Principal{Type: "User", Name: who}
 		}
 		w.clients[who] = conn
-		w.d.Connected(conn)
 	}
 	sink := &caught{t: w.t, done: make(chan outcome, 1)}
 	w.d.Handle(wire.NewRequest(conn, kmsg.NewRequestFormatter(kmsg.FormatterClientID(who)).AppendRequest(nil, req, goldenCorrelation)[4:], time.Now(), sink))

@@ -61,11 +61,10 @@ func (d *Dispatcher) decide(c *call, op kmsg.ACLOperation, resource kmsg.ACLReso
 
 // subjectOf is for whom a connection acts now, and from where.
 func subjectOf(conn *wire.Conn) *acl.Subject {
-	who := acl.Subject{Principal: acl.Principal(conn.Principal)}
+	who := acl.Subject{Principal: acl.Principal(conn.Principal), Host: javaHost(conn.Remote)}
 	if conn.Principal == (wire.Principal{}) {
 		who.Principal = acl.Principal(wire.Anonymous)
 	}
-	who.Host, _ = conn.Attachment.(string)
 	return &who
 }
 

@@ -244,12 +244,8 @@ func handle[R kmsg.Request](h func(*Dispatcher, *call, R)) handler {
 	return func(d *Dispatcher, c *call, req kmsg.Request) { h(d, c, req.(R)) }
 }
 
-// Connected notes where the client is, in the words of access lists.
-func (d *Dispatcher) Connected(c *wire.Conn) {
-	if d.deps.Authorizer != nil {
-		c.Attachment = javaHost(c.Remote)
-	}
-}
+// Connected does nothing: no state is kept before a client speaks.
+func (d *Dispatcher) Connected(*wire.Conn) {}
 
 // Disconnected does nothing: fetch sessions outlive their connection (KIP-227),
 // and what is parked runs into its deadline.
