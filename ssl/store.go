@@ -11,7 +11,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/youmark/pkcs8"
 	pkcs12 "software.sslmate.com/src/go-pkcs12"
 )
 
@@ -133,11 +132,7 @@ func ParsePEM(certificates, keys []byte, keyPassword string) (*Store, error) {
 func privateKey(block *pem.Block, password string) (any, error) {
 	switch block.Type {
 	case "ENCRYPTED PRIVATE KEY":
-		private, err := pkcs8.ParsePKCS8PrivateKey(block.Bytes, []byte(password))
-		if err != nil {
-			return nil, ErrPassword
-		}
-		return private, nil
+		return decryptKey(block.Bytes, password)
 	case "RSA PRIVATE KEY":
 		return x509.ParsePKCS1PrivateKey(block.Bytes)
 	case "EC PRIVATE KEY":

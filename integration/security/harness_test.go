@@ -90,7 +90,7 @@ func start(t *testing.T, program cluster.Program) broker {
 		listeners = append(listeners, name+"://"+b.addrs[name])
 	}
 	users := jaas(plainModule, `user_alice="alice-secret"`, `user_bob="bob-secret"`)
-	settings := with(stores(t, "broker", "JKS"), map[string]string{
+	settings := map[string]string{
 		"listeners":                      strings.Join(listeners, ","),
 		"listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL,PEM:SSL,SHORT:SASL_PLAINTEXT",
 		"ssl.client.auth":                "required",
@@ -101,18 +101,18 @@ func start(t *testing.T, program cluster.Program) broker {
 
 		"listener.name.short.sasl.enabled.mechanisms":   "PLAIN,SCRAM-SHA-256",
 		"listener.name.short.connections.max.reauth.ms": strconv.Itoa(reauthMs),
-	})
+	}
+	for listener, kind := range map[string]string{"ssl": "JKS", "sasl_ssl": "PKCS12", "pem": "PEM"} {
+		for name, value := range stores(t, "broker", kind) {
+			settings["listener.name."+listener+"."+name] = value
+		}
+	}
 	for _, listener := range []string{"sasl_plaintext", "sasl_ssl", "short"} {
 		settings["listener.name."+listener+".plain.sasl.jaas.config"] = users
 		for _, mechanism := range []string{"scram-sha-256", "scram-sha-512"} {
 			settings["listener.name."+listener+"."+mechanism+".sasl.jaas.config"] = jaas(scramModule)
 		}
 	}
-	for name, value := range stores(t, "broker", "PEM") {
-		settings["listener.name.pem."+name] = value
-	}
-	settings["listener.name.pem.ssl.keystore.password"] = "" // JKS has one for all listeners
-	delete(settings, "listener.name.pem.ssl.keystore.password")
 	addCredential(t, zk, "carol", "carol-secret")
 	b.Cluster = cluster.StartProgram(t, program, zk, 1, settings, func(int) map[string]string { return nil })
 	return b
