@@ -10,6 +10,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"barnabas/broker"
+	"barnabas/broker/metrics"
 	"barnabas/config"
 	"barnabas/controller"
 	"barnabas/zkstate"
@@ -23,6 +24,7 @@ type node struct {
 	broker     *broker.Broker
 	controller *controller.Controller
 	sender     *controllerSender
+	metrics    *metrics.Server // nil: nobody asks for them
 
 	cancel   context.CancelFunc
 	events   *zkstate.Subscription
@@ -85,6 +87,9 @@ func (n *node) start(v *config.Values) error {
 	if err == nil {
 		n.controller.Start()
 		n.broker.Serve(n.controller)
+		err = n.serveMetrics(v.String("barnabas.metrics.listener"))
+	}
+	if err == nil {
 		err = n.zk.ThroughSessions(ctx, "registering", func() error { return n.broker.Register(ctx) })
 	}
 	if err != nil {
@@ -178,6 +183,9 @@ func (n *node) stopParts() error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
 	err := n.broker.Stop(ctx)
+	if n.metrics != nil { // until now it shows how far the stop is
+		err = errors.Join(err, n.metrics.Close())
+	}
 	if n.controller != nil {
 		n.controller.Stop()
 		n.sender.close()

@@ -21,6 +21,7 @@ import (
 	"barnabas/broker/fetcher"
 	"barnabas/broker/group"
 	"barnabas/broker/metadata"
+	"barnabas/broker/metrics"
 	"barnabas/broker/netserver"
 	"barnabas/broker/partition"
 	"barnabas/broker/peer"
@@ -63,6 +64,7 @@ type Broker struct {
 	registrations *registrations
 	authorizer    *authorizer // nil: everybody may do everything
 	dispatcher    *api.Dispatcher
+	requests      *metrics.Requests // nil: nobody asks for metrics
 
 	followerThrottle partition.Throttle
 	moveThrottle     partition.Throttle
@@ -71,6 +73,7 @@ type Broker struct {
 	rooms            rooms
 
 	epoch atomic.Int64 // broker epoch, noBrokerEpoch while not registered
+	state atomic.Int32 // for metrics
 
 	life          context.Context // until Stop
 	stopFollowing context.CancelFunc
@@ -105,6 +108,7 @@ func Open(ctx context.Context, v *config.Values, zk *zkstate.Client, log *logrus
 	b.door, b.homeless = newDoor(), newSignal()
 	b.life, b.stopFollowing = context.WithCancel(context.Background())
 	b.epoch.Store(noBrokerEpoch)
+	b.state.Store(stateStarting)
 	if b.authorizer, err = newAuthorizer(ctx, zk, v, b.log.WithField("part", "authorizer")); err != nil {
 		return nil, err
 	}
@@ -382,6 +386,11 @@ func (b *Broker) Serve(controller Controller) {
 	if b.authorizer != nil {
 		gate = b.authorizer
 	}
+	var meter api.Meter
+	if v.String("barnabas.metrics.listener") != "" {
+		b.requests = metrics.NewRequests(measuredAPIs())
+		meter = b.requests
+	}
 	b.dispatcher = api.New(api.Config{
 		BrokerID:               b.brokerID,
 		ClusterID:              b.clusterID,
@@ -399,7 +408,7 @@ func (b *Broker) Serve(controller Controller) {
 	}, api.Dependencies{
 		Replicas: b.replicas, Metadata: b.cluster, Admin: adm, Controller: controller, ProducerIDs: b.producerIDs, BrokerEpoch: b, Registrations: b.registrations,
 		Groups: b.groups, Transactions: b.transactions, LegacyOffsets: legacyOffsets{b.zk},
-		Authorizer: gate,
+		Authorizer: gate, Meter: meter,
 	})
 	ctx := b.life
 	events := b.zk.Subscribe()
@@ -465,6 +474,7 @@ func (b *Broker) Register(ctx context.Context) error {
 	}
 	b.epoch.Store(stat.Czxid)
 	b.replicas.SetBrokerEpoch(stat.Czxid)
+	b.state.CompareAndSwap(stateStarting, stateRunning)
 	b.door.open()
 	b.log.Infof("registered in cluster %s as broker %d, epoch %d", b.clusterID, b.brokerID, stat.Czxid)
 	return nil
@@ -475,6 +485,7 @@ func (b *Broker) SessionExpired() { b.epoch.Store(noBrokerEpoch) }
 
 // Stop hands leaderships over, closes connections, and closes the logs cleanly.
 func (b *Broker) Stop(ctx context.Context) error {
+	b.state.Store(stateHandingOver)
 	if b.values.Bool("controlled.shutdown.enable") && b.epoch.Load() != noBrokerEpoch {
 		b.handOver(ctx)
 	}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"net"
 	"regexp"
 	"slices"
 	"strconv"
@@ -49,6 +50,21 @@ func atLeastOrMinusOne(low float64) Validator {
 		}
 		return atLeast(low)(v)
 	}
+}
+
+// hostAndPort accepts an address to listen on, and nothing.
+func hostAndPort(v Value) string {
+	if v.text == "" {
+		return ""
+	}
+	_, port, err := net.SplitHostPort(v.text)
+	if err != nil {
+		return "Value must be host:port"
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return "Port must be a number from 0 to 65535"
+	}
+	return ""
 }
 
 // gzipLevel accepts gzip's levels and -1 for the codec's own default.

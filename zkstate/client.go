@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sirupsen/logrus"
@@ -64,6 +65,8 @@ type Client struct {
 	done    chan struct{} // closed when the client is closed
 	stopped sync.WaitGroup
 	closing sync.Once
+
+	announced [AuthFailed + 1]atomic.Int64 // events about the session, by kind
 
 	mu struct {
 		sync.Mutex
@@ -170,7 +173,11 @@ func (c *Client) current() *generation {
 	return c.mu.current
 }
 
+// Announced is how many events of a kind, other than those of watches, there were since the client was made.
+func (c *Client) Announced(kind EventKind) int64 { return c.announced[kind].Load() }
+
 func (c *Client) announce(e Event) {
+	c.announced[e.Kind].Add(1)
 	entry := c.log.WithFields(logrus.Fields{"session": fmt.Sprintf("0x%x", e.Session), "generation": e.Generation})
 	switch e.Kind {
 	case SessionStarted, Connected:

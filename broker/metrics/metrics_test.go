@@ -212,3 +212,25 @@ func BenchmarkAnsweredRequest(b *testing.B) {
 		q.Answered(0, 9, 1234*time.Microsecond)
 	}
 }
+
+func BenchmarkScrapeOfTenThousandPartitions(b *testing.B) {
+	r := New()
+	r.Add(func(s *Scrape) {
+		for i := range 10_000 {
+			at := s.With(Label{"topic", "topic-" + strconv.Itoa(i/10)}, Label{"partition", strconv.Itoa(i % 10)})
+			for _, f := range []*Family{&LogSize, &LogEndOffset, &LogStartOffset, &LogSegments, &PartitionUnderReplicated, &PartitionUnderMinISR,
+				&PartitionAtMinISR, &PartitionReplicas, &PartitionInSync, &StableOffsetLag} {
+				at.Set(f, float64(i))
+			}
+		}
+	})
+	b.ReportAllocs()
+	for b.Loop() {
+		families, err := r.Gather()
+		require.NoError(b, err)
+		enc := expfmt.NewEncoder(io.Discard, expfmt.NewFormat(expfmt.TypeTextPlain))
+		for _, f := range families {
+			require.NoError(b, enc.Encode(f))
+		}
+	}
+}
