@@ -32,7 +32,7 @@ func (x *exchange) Answered(r *wire.Request, answer wire.Response, failure error
 	}
 	c.mu.Unlock()
 	if start {
-		go c.write()
+		c.writeLate()
 	}
 }
 
@@ -81,30 +81,52 @@ func (c *conn) flush() {
 	}
 }
 
-// write sends answers while the head of the queue is ready. Its caller has set writing.
-func (c *conn) write() {
-	for {
-		ready, end := c.popReady()
-		if ready == nil {
+// writeLate writes answers that came late on the goroutine of whoever gave them, as far as the socket takes them at
+// once. What it does not take, and what has become ready meanwhile, is left to a writer. Its caller has set writing.
+func (c *conn) writeLate() {
+	ready, end := c.popReady()
+	if ready == nil {
+		return
+	}
+	if whole, err := c.out.offer(ready); whole || err != nil {
+		if !c.sent(ready, end, err) {
 			return
 		}
-		err := c.out.send(ready)
-		for x := ready; x != nil; x = x.next {
-			x.answer.Sent()
-		}
-		if err == nil && end != nil {
-			c.sayGoodbye()
-			err = end
-		}
-		if err != nil {
-			c.mu.Lock()
-			c.mu.writing = false
-			c.breakLocked(err)
-			c.mu.change.Broadcast()
-			c.mu.Unlock()
+		if ready, end = c.popReady(); ready == nil {
 			return
 		}
 	}
+	go c.writeFrom(ready, end)
+}
+
+// write sends answers while the head of the queue is ready. Its caller has set writing.
+func (c *conn) write() { c.writeFrom(c.popReady()) }
+
+// writeFrom is write with the first answers taken out of the queue.
+func (c *conn) writeFrom(ready *exchange, end error) {
+	for ready != nil && c.sent(ready, end, c.out.send(ready)) {
+		ready, end = c.popReady()
+	}
+}
+
+// sent releases the answers of a list whose sending is over with err. It tells whether the connection goes on; if not,
+// because of err or because a request of the list wants its end, nobody writes any more.
+func (c *conn) sent(list *exchange, end, err error) bool {
+	for x := list; x != nil; x = x.next {
+		x.answer.Sent()
+	}
+	if err == nil {
+		err = end
+	}
+	if err == nil {
+		return true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.writing = false
+	c.breakLocked(err)
+	c.mu.change.Broadcast()
+	return false
 }
 
 // popReady takes the answers at the head of the queue that are ready, as a list. A request that failed ends the

@@ -28,9 +28,10 @@ const (
 //
 // Order: the exchanges from head to tail are the requests in the order of their arrival. Only the one at the head
 // may be written, and only by whoever set writing. An answer given by the handler before it returns is left to
-// the connection's goroutine, which writes it right after; any other answer that makes the head ready starts the
-// writer. So no request waits for a goroutine to be scheduled unless it had to wait anyway, and whoever completes
-// a parked request (another client's goroutine, often) never touches this socket.
+// the connection's goroutine, which writes it right after. Any other answer that makes the head ready is written by
+// whoever gives it (another client's goroutine, often) if it is small and the socket has room: that costs less than
+// waking a goroutine does. Nobody ever waits for another's client: what the socket does not take, and what is big, is
+// left to the writer.
 type conn struct {
 	wire   wire.Conn
 	server *Server

@@ -1,6 +1,7 @@
 package netserver
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"barnabas/broker/vfs"
 	"barnabas/broker/wire"
 )
 
@@ -85,6 +87,49 @@ func TestRequestsBehindAParkedOneAreHandled(t *testing.T) {
 	echo(parked)
 	require.Equal(t, "first", string(c.receive()))
 	require.Equal(t, "second", string(c.receive()))
+}
+
+func TestWhoeverAnswersLateNeverWaitsForTheClient(t *testing.T) {
+	const requests, small = 400, 300
+	file, content := testFile(t, 1<<20)
+	held := make(chan *wire.Request, requests)
+	s := start(t, testConfig(), handler{handle: func(r *wire.Request) { held <- r }})
+	c := dial(t, s)
+	for range requests {
+		c.send([]byte("x"))
+	}
+	// The small ones are more than the socket holds: it takes them whole, then one in part, then none. Then come some
+	// that are too big to be written by whoever gives them.
+	size := func(i int) int {
+		if i < small {
+			return []int{5, 3_000, 30_000}[i%3]
+		}
+		return []int{5, 3_000, 30_000, copyUpTo, 200_000}[i%5]
+	}
+	given := make(chan struct{})
+	go func() {
+		defer close(given)
+		for i := range requests {
+			n := int64(size(i))
+			head := binary.BigEndian.AppendUint32(nil, uint32(4+2*n))
+			(<-held).Reply(wire.Response{Parts: []wire.Part{
+				{Bytes: binary.BigEndian.AppendUint32(head, uint32(i))},
+				{Range: vfs.NewRange(file, int64(i), n, nil)},
+				{Range: vfs.NewRange(file, int64(2*i), n, nil)},
+			}})
+		}
+	}()
+	select {
+	case <-given:
+	case <-time.After(patience):
+		require.Fail(t, "an answer waited for a client that reads nothing")
+	}
+	for i := range requests {
+		answer, n := c.receive(), size(i)
+		require.EqualValues(t, i, binary.BigEndian.Uint32(answer))
+		require.True(t, bytes.Equal(content[i:i+n], answer[4:4+n]), "first range of answer %d", i)
+		require.True(t, bytes.Equal(content[2*i:2*i+n], answer[4+n:]), "second range of answer %d", i)
+	}
 }
 
 func TestNothingIsAnsweredForNoReply(t *testing.T) {

@@ -12,6 +12,9 @@ import (
 type sender interface {
 	// send writes the answers of a list. After an error the connection is good for nothing more.
 	send(list *exchange) error
+	// offer is send for one who must not wait: it gives small answers to a socket that has room for them. When it has
+	// not taken the whole list, send is called with the same list next, and goes on where this ended.
+	offer(list *exchange) (whole bool, err error)
 }
 
 // copyUpTo is the size up to which a piece of a file is read into memory and sent together with the bytes around
@@ -95,6 +98,9 @@ func (s *copySender) push() error {
 	s.gathered = s.gathered[:0]
 	return err
 }
+
+// offer takes nothing: whether a write would wait cannot be told.
+func (s *copySender) offer(*exchange) (bool, error) { return false, nil }
 
 func (s *copySender) write(p []byte) error {
 	_, err := s.socket.Write(p)

@@ -47,6 +47,7 @@ type socketSender struct {
 	offset, length int64
 	failure        error
 	sendmsgStep    func(fd uintptr) bool
+	offerStep      func(fd uintptr) bool
 	sendfileStep   func(fd uintptr) bool
 
 	gathered [][]byte
@@ -56,14 +57,58 @@ type socketSender struct {
 func newSocketSender(raw syscall.RawConn, touch func()) *socketSender {
 	s := &socketSender{raw: raw, touch: touch}
 	s.sendmsgStep, s.sendfileStep = s.sendmsg, s.sendfile
+	s.offerStep = func(fd uintptr) bool { s.sendmsg(fd); return true }
 	return s
 }
 
 func (s *socketSender) send(list *exchange) error {
+	if len(s.pieces) > 0 { // of an offer
+		defer s.clear()
+		return s.run(s.sendmsgStep)
+	}
 	err := s.gather(list)
 	if err == nil {
 		err = s.push(0)
 	}
+	s.clear()
+	return err
+}
+
+// offer takes what send would send with one call, by way of memory.
+func (s *socketSender) offer(list *exchange) (whole bool, err error) {
+	bytes, ofFiles := sizes(list)
+	if bytes+ofFiles > copyUpTo {
+		return false, nil
+	}
+	if ofFiles > 0 {
+		s.scratch = wire.GetBuffer(int(ofFiles)) // with room for all of them gathering sends nothing
+	}
+	err = s.gather(list)
+	if err == nil {
+		s.pieces, s.flags = s.gathered, 0
+		err = s.run(s.offerStep)
+	}
+	if err == nil && len(s.pieces) > 0 {
+		return false, nil
+	}
+	s.clear()
+	return true, err
+}
+
+// sizes sums up what answers hold in memory and in files.
+func sizes(list *exchange) (bytes, ofFiles int64) {
+	for x := list; x != nil; x = x.next {
+		bytes += x.size
+		for i := range x.answer.Parts {
+			ofFiles += max(0, x.answer.Parts[i].Range.Length)
+		}
+	}
+	return bytes, ofFiles
+}
+
+// clear forgets what was sent, or failed.
+func (s *socketSender) clear() {
+	s.pieces = nil
 	clear(s.gathered)
 	s.gathered = s.gathered[:0]
 	if cap(s.gathered) > maxTogether {
@@ -71,7 +116,6 @@ func (s *socketSender) send(list *exchange) error {
 	}
 	wire.PutBuffer(s.scratch)
 	s.scratch = nil
-	return err
 }
 
 // gather collects the pieces of the answers, and sends what has to go before a big piece of a file, and it.
