@@ -24,6 +24,7 @@ func kafkaCommands() []*cli.Command {
 		{"kafka-topics", "create, delete, describe or change topics", tools.Topics},
 		{"kafka-console-producer", "send lines of standard input", tools.ConsoleProducer},
 		{"kafka-console-consumer", "print records", tools.ConsoleConsumer},
+		{"kafka-acls", "show and change who may do what", tools.ACLs},
 		{"kafka-configs", "show and change settings of topics, brokers, clients, users and addresses", tools.Configs},
 		{"kafka-reassign-partitions", "plan and carry out moves of replicas between brokers", tools.ReassignPartitions},
 		{"kafka-leader-election", "elect preferred leaders, or unclean ones", tools.LeaderElection},

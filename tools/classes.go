@@ -4,6 +4,7 @@ package tools
 var commandsOfClasses = map[string]string{
 	"kafka.admin.TopicCommand":                                   "kafka-topics",
 	"org.apache.kafka.tools.TopicCommand":                        "kafka-topics",
+	"kafka.admin.AclCommand":                                     "kafka-acls",
 	"kafka.admin.ConfigCommand":                                  "kafka-configs",
 	"kafka.admin.ReassignPartitionsCommand":                      "kafka-reassign-partitions",
 	"org.apache.kafka.tools.reassign.ReassignPartitionsCommand":  "kafka-reassign-partitions",

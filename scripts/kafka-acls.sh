@@ -1,0 +1,2 @@
+#!/bin/sh
+exec "$(dirname "$0")/barnabas.sh" kafka-acls "$@"
