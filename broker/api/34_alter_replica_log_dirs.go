@@ -17,8 +17,9 @@ import (
 // It says in which of this broker's log directories replicas should be. The answer
 // comes when the moves have begun; DescribeLogDirs shows how far they are. A
 // partition that is named under two directories is asked for in the one that
-// comes last, as with Kafka. It runs on a worker: a move makes files, and ending
-// one waits for a piece of it.
+// comes last, as with Kafka. A topic whose name is too long for what Kafka calls a
+// future log is moved all the same. It runs on a worker: a move makes files, and
+// ending one waits for a piece of it.
 func (d *Dispatcher) alterReplicaLogDirs(c *call, req *kmsg.AlterReplicaLogDirsRequest) {
 	changes := logDirChanges(req)
 	if !d.mayCluster(c, kmsg.ACLOperationAlter) {

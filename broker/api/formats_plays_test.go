@@ -213,8 +213,16 @@ func TestRecordFormatPlays(t *testing.T) {
 }
 
 func performOnKafka(t *testing.T, stage formatStage) string {
-	dir := t.TempDir()
-	java, classPath := lane.Java(t), filepath.Join(lane.KafkaJars(t, stage.kafka), "*")
+	ask := oneKafkaIn(t, t.TempDir(), stage.kafka, stage.properties)
+	createFormatTopics(t, stage, ask)
+	p := &formatPlay{t: t, ask: ask}
+	stage.play(p)
+	return p.text.String()
+}
+
+// oneKafkaIn starts ZooKeeper and one broker of Apache Kafka in a folder; properties are more lines of its configuration.
+func oneKafkaIn(t *testing.T, dir, version, properties string) (ask func(kmsg.Request) kmsg.Response) {
+	java, classPath := lane.Java(t), filepath.Join(lane.KafkaJars(t, version), "*")
 	zk, door := freePort(t), freePort(t)
 	_, zkPort, _ := net.SplitHostPort(zk)
 	zooCfg, file := filepath.Join(dir, "zoo.cfg"), filepath.Join(dir, "broker.properties")
@@ -222,15 +230,11 @@ func performOnKafka(t *testing.T, stage formatStage) string {
 	start(t, dir, java, "-Xmx128m", "-cp", classPath, "org.apache.zookeeper.server.quorum.QuorumPeerMain", zooCfg)
 	waitDoor(t, zk)
 	require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, "broker.id=1\nlisteners=PLAINTEXT://%s\nlog.dirs=%s/data\nzookeeper.connect=%s\n"+
-		"offsets.topic.replication.factor=1\nnum.io.threads=2\nnum.network.threads=2\nlog.cleaner.enable=false\nlog.retention.ms=-1\n%s", door, dir, zk, stage.properties), 0o644))
+		"offsets.topic.replication.factor=1\nnum.io.threads=2\nnum.network.threads=2\nlog.cleaner.enable=false\nlog.retention.ms=-1\n%s", door, dir, zk, properties), 0o644))
 	start(t, dir, java, "-Xmx300m", "-Dlog4j.configuration=file:"+log4j(t, dir), "-cp", classPath, "kafka.Kafka", file)
 	waitDoor(t, door)
 	r := &recorder{t: t, kafka: &liveCluster{doors: map[string]string{"PLAINTEXT": door}}, patience: time.Minute}
-	ask := func(req kmsg.Request) kmsg.Response { return r.ask("PLAINTEXT", req) }
-	createFormatTopics(t, stage, ask)
-	p := &formatPlay{t: t, ask: ask}
-	stage.play(p)
-	return p.text.String()
+	return func(req kmsg.Request) kmsg.Response { return r.ask("PLAINTEXT", req) }
 }
 
 func createFormatTopics(t *testing.T, stage formatStage, ask func(kmsg.Request) kmsg.Response) {

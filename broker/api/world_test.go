@@ -164,14 +164,19 @@ func newWorld(t *testing.T, broker int32, cluster recordedCluster) *world {
 
 // openWorld is a broker that was told of nothing yet.
 func openWorld(t *testing.T, broker int32, clusterID string, topicConfig func(topic string) commitlog.Config) *world {
+	return openWorldIn(t, broker, clusterID, topicConfig, nil, t.TempDir())
+}
+
+// openWorldIn is openWorld with directories of its own, and who moves replicas between them.
+func openWorldIn(t *testing.T, broker int32, clusterID string, topicConfig func(topic string) commitlog.Config, movers partition.Movers, dirs ...string) *world {
 	w := &world{t: t, cache: metadata.NewCache(), admin: &playedAdmin{}, ids: &countingIDs{}, epoch: 100, registered: playedRegistrations{}}
 	w.controller = &playedController{active: broker == 1}
 	logs, err := commitlog.Open(commitlog.ManagerConfig{
-		Dirs: []string{t.TempDir()}, FS: vfs.OS, Default: commitlog.DefaultConfig(), TopicConfig: topicConfig, Now: time.Now, Log: quiet(),
+		Dirs: dirs, FS: vfs.OS, Default: commitlog.DefaultConfig(), TopicConfig: topicConfig, Now: time.Now, Log: quiet(),
 	})
 	require.NoError(t, err)
 	w.replicas = partition.NewManager(partition.Config{
-		BrokerID: broker, ReplicaLagTimeMax: time.Hour, FS: vfs.OS, Log: quiet(), Now: time.Now,
+		BrokerID: broker, ReplicaLagTimeMax: time.Hour, Movers: movers, FS: vfs.OS, Log: quiet(), Now: time.Now,
 	}, logs, noISRChange{}, nobodyFollows{})
 	w.d = New(Config{
 		BrokerID: broker, ClusterID: clusterID, InterBrokerListener: "PLAINTEXT",
