@@ -64,11 +64,12 @@ func IsUnreachable(err error) bool {
 	if err == nil || errors.As(err, &answer) {
 		return false
 	}
-	var network net.Error
+	var network *net.OpError
+	var name *net.DNSError
 	for _, sign := range []error{io.EOF, io.ErrUnexpectedEOF, context.DeadlineExceeded, os.ErrDeadlineExceeded, kgo.ErrClientClosed} {
 		if errors.Is(err, sign) {
 			return true
 		}
 	}
-	return errors.As(err, &network) || strings.Contains(err.Error(), "unable to dial")
+	return errors.As(err, &network) || errors.As(err, &name) || strings.Contains(err.Error(), "unable to dial")
 }

@@ -53,10 +53,10 @@ func (d doctor) mend(f *Finding) {
 			f.Commands = append(f.Commands, fmt.Sprintf("barnabas kafka-leader-election %s --election-type unclean --topic %s --partition %s", d.server, topic, id))
 		}
 	case "under_min_isr_partitions":
-		f.Advice = "bring the replicas that are out of sync back; lowering min.insync.replicas lets producers go on at the price of safety"
+		f.Advice = "bring the replicas that are out of sync back, and give topics that have too few of them more; lowering min.insync.replicas lets producers go on at the price of safety"
 		f.Commands = []string{"barnabas kafka-topics " + d.server + " --describe --under-min-isr-partitions"}
 		for _, t := range d.s.Topics {
-			if t.MinISR > t.ReplicationFactor { // no replica is missing: there are too few
+			if slices.ContainsFunc(t.Partitions, func(p cluster.Partition) bool { return len(p.Replicas) < t.MinISR }) { // no replica is missing: there are too few
 				f.Commands = append(f.Commands, d.alterTopic(t.Name, fmt.Sprintf("--replication-factor %d", min(t.MinISR, len(d.s.Brokers)))))
 			}
 		}

@@ -10,8 +10,8 @@ import (
 
 const watchPace = 2 * time.Second
 
-// Arrange puts the options of a native command before its other arguments, so that `topic describe orders -o json` means what it says: the library takes what follows the first argument for
-// arguments. --watch gets its pace, which may be left out. Other commands' arguments stay as they are; args begin with the program's name.
+// Arrange puts the options of a command before its other arguments, so that `topic describe orders -o json` means what it says: the library takes what follows the first argument for arguments.
+// --watch gets its pace, which may be left out. Commands that parse their arguments themselves get them as they are; args begin with the program's name.
 func Arrange(args []string, commands []*cli.Command) []string {
 	at, current, level := 1, (*cli.Command)(nil), commands
 	for at < len(args) {
@@ -22,7 +22,7 @@ func Arrange(args []string, commands []*cli.Command) []string {
 		current, level = level[next], level[next].Subcommands
 		at++
 	}
-	if current == nil || len(current.Subcommands) > 0 {
+	if current == nil || len(current.Subcommands) > 0 || current.SkipFlagParsing {
 		return args
 	}
 	var options, rest []string

@@ -61,6 +61,12 @@ func alterTopic(c *call) (document, error) {
 		}
 		err = c.cluster.Enlarge(c.ctx, []cluster.Enlargement{{Topic: name, Count: n}}, a.said.DryRun)
 		failures = append(failures, a.result("set", "partitions", words("%d", len(a.topic.Partitions)), words("%d", n), err))
+		if err == nil && !a.said.DryRun { // the new ones count for the replication factor
+			if topics, err = c.cluster.Topics(c.ctx, []string{name}); err != nil {
+				return a.said, err
+			}
+			a.topic = topics[0]
+		}
 	}
 	if c.IsSet("replication-factor") {
 		n, err := positive(c, "replication-factor", 1<<15-1)

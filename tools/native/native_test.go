@@ -1,0 +1,171 @@
+package native
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/urfave/cli/v2"
+	"go.uber.org/goleak"
+
+	"barnabas/admin/cluster"
+	"barnabas/admin/plan"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// run is the program with the native commands alone.
+func run(args ...string) (code Exit, stdout, stderr string) {
+	var out, errs bytes.Buffer
+	app := &cli.App{Name: "barnabas", HideHelpCommand: true, UseShortOptionHandling: true, Writer: &out, ErrWriter: &errs, ExitErrHandler: func(*cli.Context, error) {}}
+	app.Commands = append(Commands(), &cli.Command{Name: "broker", Subcommands: []*cli.Command{BrokerList()}})
+	err := app.Run(Arrange(append([]string{"barnabas"}, args...), app.Commands))
+	if err != nil && !errors.As(err, &code) {
+		return -1, out.String(), err.Error()
+	}
+	return code, out.String(), errs.String()
+}
+
+func TestOptionsMayFollowArguments(t *testing.T) {
+	commands := append(Commands(), &cli.Command{Name: "kafka-topics", SkipFlagParsing: true}, &cli.Command{Name: "broker", Subcommands: []*cli.Command{BrokerList()}})
+	for given, want := range map[string]string{
+		"topic describe orders -o json payments":        "topic describe -o=json -- orders payments",
+		"group reset g --shift-by -5 --topic t:0":       "group reset --shift-by=-5 --topic=t:0 -- g",
+		"topic create t --if-not-exists u":              "topic create --if-not-exists -- t u",
+		"topic create --config=a=b t":                   "topic create --config=a=b -- t",
+		"topic describe -- --odd":                       "topic describe -- --odd",
+		"health --watch":                                "health --watch=2s",
+		"health --watch 500ms -o yaml":                  "health --watch=500ms -o=yaml",
+		"group describe --watch g":                      "group describe --watch=2s -- g",
+		"topic":                                         "topic",
+		"topic -o json list":                            "topic -o json list",
+		"kafka-topics --describe --topic t":             "kafka-topics --describe --topic t",
+		"broker server.properties --override a=b":       "broker server.properties --override a=b",
+		"broker list -o json":                           "broker list -o=json",
+		"topic list --bootstrap-server":                 "topic list --bootstrap-server",
+		"nonsense --x y":                                "nonsense --x y",
+		"topic delete t --dry-run --bootstrap-server h": "topic delete --dry-run --bootstrap-server=h -- t",
+	} {
+		got := Arrange(append([]string{"barnabas"}, strings.Fields(given)...), commands)
+		assert.Equal(t, "barnabas "+want, strings.Join(got, " "), given)
+	}
+}
+
+func TestWrongCallsEndWithTwoAndSayWhy(t *testing.T) {
+	for call, want := range map[string]string{
+		"topic":                         "one of these has to follow: list, describe, create, alter, delete",
+		"topic lst":                     `"lst" is none of list, describe, create, alter, delete (did you mean list?)`,
+		"topic list --frob":             "flag provided but not defined: -frob",
+		"topic list extra":              "takes no arguments",
+		"topic list -o xml":             "-o xml is none of table, json, yaml",
+		"topic list --match (":          "--match: error parsing regexp",
+		"topic describe":                "takes the arguments TOPIC...",
+		"topic create t --partitions 0": "--partitions 0 is not between 1 and 2147483647",
+		"topic create t --replication-factor 40000":         "--replication-factor 40000 is not between 1 and 32767",
+		"topic create t --config novalue":                   "--config novalue is not of the form NAME=VALUE",
+		"topic alter t":                                     "one of --config, --delete-config, --partitions and --replication-factor has to be given",
+		"topic alter t u --partitions 3":                    "takes the arguments TOPIC",
+		"group list --sort age":                             "--sort age is neither name nor lag",
+		"group reset g --topic t":                           "one of --to-earliest, --to-latest,",
+		"group reset g --topic t --to-latest --to-earliest": "one of --to-earliest, --to-latest,",
+		"group reset g --to-latest":                         "one of --topic, --all-topics and --from-file has to be given",
+		"group reset g --to-latest --all-topics --topic t":  "one of --topic, --all-topics and --from-file has to be given",
+		"group reset g --topic t --by-duration 1h":          "--by-duration: Text cannot be parsed to a Duration",
+		"group reset g --topic t --to-datetime soon":        "--to-datetime: ",
+		"disk --by colour":                                  "--by colour is none of broker, dir, topic, partition",
+		"disk --sort age":                                   "--sort age is neither size nor name",
+		"health --watch=soon":                               "invalid value",
+	} {
+		code, stdout, stderr := run(strings.Fields(call)...)
+		assert.Equal(t, WrongUsage, code, call)
+		assert.Empty(t, stdout, call)
+		assert.Contains(t, stderr, want, call)
+		assert.Contains(t, stderr, "--help tells more.", call)
+	}
+}
+
+func TestAnUnreachableClusterEndsWithFour(t *testing.T) {
+	for _, call := range []string{"topic list", "topic describe t", "topic create t", "topic alter t --partitions 2", "topic delete t", "group list", "group describe g", "group reset g --topic t --to-latest", "group delete g",
+		"disk", "health", "doctor", "broker list"} {
+		code, stdout, stderr := run(append(strings.Fields(call), "--bootstrap-server", "127.0.0.1:1")...)
+		assert.Equal(t, Unreachable, code, call)
+		assert.Empty(t, stdout, call)
+		assert.Contains(t, stderr, "no answer from the brokers at 127.0.0.1:1", call)
+	}
+	_, _, stderr := run("health", "-o", "json", "--bootstrap-server", "127.0.0.1:1")
+	assert.Regexp(t, `^\{"version":1,"error":"no answer from the brokers at 127.0.0.1:1: .*connection refused","exit_code":4\}\n$`, stderr)
+}
+
+func TestAClientFileThatCannotBeReadFails(t *testing.T) {
+	code, _, stderr := run("topic", "list", "--command-config", "/no/such/file")
+	assert.Equal(t, Failed, code)
+	assert.Contains(t, stderr, "/no/such/file")
+}
+
+func TestEveryErrorHasItsExitCode(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want Exit
+	}{
+		{nil, 0}, {errors.New("x"), Failed}, {cluster.Answered(kerr.TopicAlreadyExists.Code, nil), Failed}, {wrongUsage("x"), WrongUsage}, {&cluster.ImpossibleResetError{Reason: "x"}, WrongUsage},
+		{&cluster.NotFoundError{Kind: "topic", Name: "t"}, NotFound}, {kerr.UnknownTopicOrPartition, NotFound}, {kerr.GroupIDNotFound, NotFound}, {context.DeadlineExceeded, Unreachable}, {io.EOF, Unreachable}, {Unhealthy, Unhealthy},
+	} {
+		assert.Equal(t, c.want, exitOf(c.err), "%v", c.err)
+	}
+}
+
+func TestHelpNamesTheExitCodesAndTheFields(t *testing.T) {
+	for _, call := range []string{"topic list", "topic describe", "topic create", "topic alter", "topic delete", "group list", "group describe", "group reset", "group delete", "disk", "health", "doctor", "broker list"} {
+		code, stdout, _ := run(append(strings.Fields(call), "--help")...)
+		assert.Zero(t, code, call)
+		assert.Contains(t, stdout, exitCodes, call)
+		assert.Contains(t, stdout, "Fields", call)
+		assert.Contains(t, stdout, "BARNABAS_BOOTSTRAP", call)
+	}
+}
+
+func TestTextsThatLookLikeSomethingElseStayTextsInYAML(t *testing.T) {
+	var out strings.Builder
+	d := &topicsDocument{documentVersion, []topicLine{{Topic: "123"}, {Topic: "true"}, {Topic: "null"}, {Topic: "a: b"}, {Topic: "1e3"}}}
+	require.NoError(t, render(&out, "yaml", d, false))
+	for _, want := range []string{`topic: "123"`, `topic: "true"`, `topic: "null"`, `topic: 'a: b'`, `topic: "1e3"`} {
+		assert.Contains(t, out.String(), want)
+	}
+}
+
+func TestDisksAreAddedUpByWhatWasAsked(t *testing.T) {
+	replica := func(topic string, id int32, size int64) cluster.DirReplica {
+		return cluster.DirReplica{Partition: plan.Partition{Topic: topic, ID: id}, Size: size}
+	}
+	moving := replica("a", 1, 5)
+	moving.Future = true
+	dirs := map[int32][]cluster.Dir{
+		2: {{Path: "/x", Total: 100, Usable: 40, Replicas: []cluster.DirReplica{replica("a", 0, 10), replica("b", 0, 7)}}, {Path: "/y", Total: -1, Usable: -1, Err: kerr.KafkaStorageError}},
+		1: {{Path: "/x", Total: 100, Usable: 40, Replicas: []cluster.DirReplica{replica("a", 0, 10), moving}}},
+	}
+	show := func(by, topic string) string {
+		var out strings.Builder
+		diskOf(dirs, by, topic).show(&out)
+		return out.String()
+	}
+	assert.Equal(t, "BROKER  SIZE  REPLICAS\n1       15 B  2\n2       17 B  2\n", show("broker", ""))
+	assert.Equal(t, "TOPIC  SIZE  REPLICAS\na      25 B  3\nb      7 B   1\n", show("topic", ""))
+	assert.Equal(t, "BROKER  DIR  SIZE  REPLICAS  VOLUME  USABLE  STATE\n1       /x   15 B  2         100 B   40 B    in use\n2       /x   10 B  1         100 B   40 B    in use\n"+
+		"2       /y   0 B   0         -       -       out of use: KAFKA_STORAGE_ERROR: Disk error when trying to access log file on the disk.\n", show("dir", "a"))
+	assert.Equal(t, "TOPIC  PARTITION  BROKER  DIR  SIZE  OFFSET-LAG  STATE\na      0          1       /x   10 B  0           in use\na      0          2       /x   10 B  0           in use\na      1          1       /x   5 B   0           moving here\n", show("partition", "a"))
+	assert.EqualValues(t, 32, diskOf(dirs, "dir", "").Total)
+}
+
+func TestAResetShowsWhatItChanges(t *testing.T) {
+	p, q := plan.Partition{Topic: "t", ID: 0}, plan.Partition{Topic: "t", ID: 1}
+	d := resetOf("g", true, map[plan.Partition]int64{p: 10, q: 0}, map[plan.Partition]int64{p: 25}, []cluster.Clamped{{Partition: p, Asked: 99, Set: 10}})
+	var out strings.Builder
+	d.show(&out)
+	assert.Equal(t, "TOPIC  PARTITION  OLD  NEW  DIFFERENCE  NOTE\nt      0          25   10   -15         99 is outside of the partition\nt      1          -    0    -           -\n\nNothing was changed (--dry-run).\n", out.String())
+}
