@@ -6,6 +6,8 @@ import (
 	"crypto/pbkdf2"
 	"crypto/sha256"
 	"crypto/sha512"
+	"crypto/subtle"
+	"encoding/base64"
 	"hash"
 	"strings"
 	"testing"
@@ -116,6 +118,22 @@ func TestScramRefusesWhoDoesNotKnowThePassword(t *testing.T) {
 	assert.ErrorIs(t, err, errToken)
 	_, err = converse(scram.Auth{User: "alice", Pass: passwords["alice"]}.AsSha256Mechanism(), NewScram256(known(sha256.New, 4095), nonce))
 	assert.ErrorContains(t, err, "4095 iterations")
+}
+
+// librdkafka before 2.6.1 sends its nonce and then the whole one.
+func TestScramTakesTheNonceOfOldLibrdkafka(t *testing.T) {
+	credential := credentialOf(sha256.New, "alice's secret", 4096)
+	x := NewScram256(func(string) (Credential, bool) { return credential, true }, nonce).Begin().(*scramExchange)
+	challenge, _, err := x.Step([]byte("n,,n=alice,r=client"))
+	require.NoError(t, err)
+	final := "c=biws,r=clientclientserver"
+	salted, err := pbkdf2.Key(sha256.New, "alice's secret", credential.Salt, credential.Iterations, sha256.Size)
+	require.NoError(t, err)
+	proof := x.mac(salted, []byte("Client Key"))
+	subtle.XORBytes(proof, proof, x.mac(credential.StoredKey, []byte("n=alice,r=client,"+string(challenge)+","+final)))
+	_, user, err := x.Step([]byte(final + ",p=" + base64.StdEncoding.EncodeToString(proof)))
+	require.NoError(t, err)
+	assert.Equal(t, "alice", user)
 }
 
 func TestScramMessagesThatMakeNoSenseEndTheExchange(t *testing.T) {

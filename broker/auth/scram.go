@@ -114,7 +114,8 @@ func (x *scramExchange) verify(message string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if final.binding != x.first.gs2 || final.nonce != x.nonce {
+	// RFC 5802 wants the nonce as it is. librdkafka before 2.6.1 puts its own part before it once more, and Kafka takes that.
+	if final.binding != x.first.gs2 || !strings.HasSuffix(final.nonce, x.nonce) {
 		return nil, errScramProof
 	}
 	exchanged := []byte(x.first.bare + "," + x.challenge + "," + final.withoutProof)
