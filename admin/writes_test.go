@@ -41,6 +41,12 @@ var behaviours = []struct {
 	{"CredentialsAreSetDescribedAndDeleted", credentialsAreSetDescribedAndDeleted},
 	{"AnUnreadableRegistrationIsNoBroker", anUnreadableRegistrationIsNoBroker},
 	{"ATopicWithoutALeftoverConfigurationAndOneWithIt", aLeftoverConfigurationIsReplaced},
+	{"AccessListsAreWrittenAsKafkaWritesThem", accessListsAreWrittenAsKafkaWritesThem},
+	{"WhatChangesNothingTellsNobody", whatChangesNothingTellsNobody},
+	{"BrokersThatChangeOneListKeepEachOthersEntries", brokersThatChangeOneListKeepEachOthersEntries},
+	{"WhatAnotherBrokerTellsIsReadAgain", whatAnotherBrokerTellsIsReadAgain},
+	{"AccessListsThatCannotBeReadAreNoReasonToLetEverybodyIn", accessListsThatCannotBeReadAreNoReasonToLetEverybodyIn},
+	{"BadAccessListsAreRefusedOneByOne", badAccessListsAreRefusedOneByOne},
 }
 
 func data(t *testing.T, zk *zkstate.Client, path string) string {

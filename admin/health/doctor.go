@@ -305,7 +305,8 @@ func (d doctor) retentionBelowSegment() []Finding {
 		keep, segment := number(t, "retention.bytes"), number(t, "segment.bytes")
 		return deleting(t) && keep >= 0 && segment > keep
 	}, func(t cluster.Topic) string {
-		return d.alterTopic(t.Name, fmt.Sprintf("--config segment.bytes=%d", max(number(t, "retention.bytes")/4, 1<<20)))
+		const segments, smallest = 4, 14 // so many in what is kept; no segment may be smaller
+		return d.alterTopic(t.Name, fmt.Sprintf("--config segment.bytes=%d", max(number(t, "retention.bytes")/segments, smallest)))
 	})
 	short := d.eachTopic(Finding{Rule: "retention_very_short", Severity: Warning, Summary: "topics that keep records for less than a minute: a consumer that restarts loses what it had not read",
 		Advice: "keep them for longer"}, func(t cluster.Topic) bool {

@@ -111,6 +111,14 @@ func ids(list []int32) string {
 	return strings.Join(parts, ",")
 }
 
+// count is a number of things.
+func count(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return strconv.Itoa(n) + " " + noun
+}
+
 // known is a number that is not negative, or null.
 func known(n int64) *int64 {
 	if n < 0 {

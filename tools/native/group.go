@@ -279,7 +279,7 @@ Fields: dry_run, changes (kind, name, action, what, from, to, done, error).
 				if err != nil {
 					return nil, err
 				}
-				one.What = fmt.Sprintf("offsets of %d partitions", len(committed))
+				one.What = "offsets of " + count(len(committed), "partition")
 				switch {
 				case cluster.Gone(told[name]):
 					err = &cluster.NotFoundError{Kind: "group", Name: name}

@@ -356,7 +356,7 @@ func (c *call) whatWouldBeLost(names []string) (map[string]string, error) {
 		if groups := readers[t.Name]; groups != nil {
 			who = "read by " + strings.Join(groups, ", ")
 		}
-		lost[t.Name] = fmt.Sprintf("%d partitions, %s on all brokers, %s", len(t.Partitions), cluster.ByteCount(sizes[t.Name]), who)
+		lost[t.Name] = fmt.Sprintf("%s, %s on all brokers, %s", count(len(t.Partitions), "partition"), cluster.ByteCount(sizes[t.Name]), who)
 	}
 	return lost, nil
 }

@@ -1,0 +1,166 @@
+package native
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"barnabas/integration/cluster"
+	"barnabas/integration/lane"
+	"barnabas/zkstate/zktest"
+)
+
+var record = flag.Bool("record", false, "write what Barnabas prints into testdata")
+
+const (
+	settle = 30 * time.Second
+	pace   = 50 * time.Millisecond
+)
+
+// ran is what a tool did.
+type ran struct {
+	code           int
+	stdout, stderr string
+}
+
+func run(t *testing.T, server string, args ...string) ran {
+	t.Helper()
+	cmd := exec.CommandContext(lane.Patience(t), cluster.Binary(t), args...)
+	cmd.Env = append(os.Environ(), "BARNABAS_BOOTSTRAP="+server)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		require.NoError(t, err)
+	}
+	return ran{cmd.ProcessState.ExitCode(), out.String(), errs.String()}
+}
+
+// scene is a broker with two topics and a group.
+type scene struct {
+	t      *testing.T
+	c      *cluster.Cluster
+	server string
+}
+
+func newScene(t *testing.T, program cluster.Program) *scene {
+	settings := map[string]string{"offsets.topic.num.partitions": "2", "group.initial.rebalance.delay.ms": "0", "num.partitions": "1"}
+	c := cluster.StartProgram(t, program, zktest.Embedded(t).Addr(), 1, settings, func(int) map[string]string { return nil })
+	return &scene{t, c, c.Bootstrap()}
+}
+
+// furnish puts records into orders, of which a group without members has read some.
+func (s *scene) furnish() {
+	ctx := lane.Patience(s.t)
+	client, err := kgo.NewClient(kgo.SeedBrokers(s.server), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchCompression(kgo.NoCompression()), kgo.MetadataMinAge(10*time.Millisecond))
+	require.NoError(s.t, err)
+	defer client.Close()
+	for i := range 10 {
+		r := &kgo.Record{Topic: "orders", Partition: int32(i % 2), Key: []byte("k"), Value: fmt.Append(nil, "value ", i), Timestamp: time.Now()}
+		require.NoError(s.t, client.ProduceSync(ctx, r).FirstErr())
+	}
+	var offsets kadm.Offsets
+	offsets.AddOffset("orders", 0, 2, -1)
+	require.Eventually(s.t, func() bool { // the coordinator's topic is made meanwhile
+		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		resp, err := kadm.NewClient(client).CommitOffsets(ctx, "billing", offsets)
+		return err == nil && resp.Error() == nil
+	}, settle, pace)
+}
+
+var varying = []struct {
+	pattern *regexp.Regexp
+	with    string
+}{
+	{regexp.MustCompile(`127\.0\.0\.1:\d+`), "HOST:PORT"},
+	{regexp.MustCompile(`("?port"?): \d+`), "$1: PORT"},
+	{regexp.MustCompile(`("?topic_id"?): "?[A-Za-z0-9_-]{22}"?`), "$1: TOPIC-ID"},
+	{regexp.MustCompile(`  id [A-Za-z0-9_-]{22}  `), "  id TOPIC-ID  "},
+}
+
+// plain is what a tool printed, without what differs from run to run.
+func plain(text string) string {
+	for _, v := range varying {
+		text = v.pattern.ReplaceAllString(text, v.with)
+	}
+	return text
+}
+
+var shown = []struct {
+	name, call string
+	code       int
+}{
+	{"create", "topic create orders --partitions 2 --replication-factor 1 --config retention.bytes=1000000", 0},
+	{"create-dry", "topic create payments --dry-run", 0},
+	{"create-again", "topic create orders", 1},
+	{"", "FURNISH", 0},
+	{"list", "topic list --match orders", 0},
+	{"describe", "topic describe orders", 0},
+	{"describe-nothing", "topic describe nope", 3},
+	{"alter-dry", "topic alter orders --partitions 3 --config retention.bytes=2000000 --delete-config retention.bytes --dry-run", 1},
+	{"alter", "topic alter orders --config retention.ms=30000 --dry-run", 0},
+	{"delete-dry", "topic delete orders --dry-run", 0},
+	{"groups", "group list", 0},
+	{"group", "group describe billing", 0},
+	{"group-nothing", "group describe billing nope", 3},
+	{"reset-dry", "group reset billing --topic orders --to-offset 4 --dry-run", 0},
+	{"reset", "group reset billing --all-topics --shift-by -9", 0},
+	{"disk", "disk --by topic --topic orders", 0},
+	{"health", "health", 0},
+	{"doctor", "doctor", 0},
+	{"group-delete", "group delete billing nope", 3},
+}
+
+func (s *scene) play(write bool) {
+	for _, c := range shown {
+		if c.call == "FURNISH" {
+			s.furnish()
+			continue
+		}
+		formats := []string{"table", "json", "yaml"}
+		if strings.HasPrefix(c.call, "topic create orders") && c.code == 0 || c.name == "group-delete" || c.name == "reset" {
+			formats = formats[:1] // what acts is done once
+		}
+		for _, format := range formats {
+			got := run(s.t, s.server, append(strings.Fields(c.call), "-o", format)...)
+			assert.Equal(s.t, c.code, got.code, "%s: %s%s", c.call, got.stdout, got.stderr)
+			text := plain(got.stdout + got.stderr)
+			if format == "json" && c.code == 0 {
+				assert.True(s.t, json.Valid([]byte(got.stdout)), "%s", got.stdout)
+			}
+			file := filepath.Join("testdata", c.name+"."+format)
+			if write {
+				require.NoError(s.t, os.WriteFile(file, []byte(text), 0o644))
+			}
+			want, err := os.ReadFile(file)
+			require.NoError(s.t, err)
+			assert.Equal(s.t, string(want), text, "%s -o %s", c.call, format)
+		}
+	}
+}
+
+func TestWhatIsPrintedStaysTheSame(t *testing.T) {
+	newScene(t, cluster.Barnabas).play(*record)
+}
+
+func TestTheSameIsPrintedOfApacheKafka(t *testing.T) {
+	lane.Java(t)
+	newScene(t, cluster.Kafka("3.9.1")).play(false)
+}
