@@ -47,6 +47,9 @@ type frameReader struct {
 
 // next reads one frame and charges it to the memory budget.
 func (r *frameReader) next() (*exchange, error) {
+	if err := r.conn.unmuted(); err != nil {
+		return nil, err
+	}
 	for r.end-r.start < 4 {
 		if err := r.fill(); err != nil {
 			return nil, err
@@ -64,6 +67,9 @@ func (r *frameReader) next() (*exchange, error) {
 	x := &exchange{conn: r.conn}
 	frame, err := r.body(&x.claim, int(size))
 	r.began.Store(0)
+	if err == nil {
+		err = r.conn.unmuted() // an answer to an earlier request may have come meanwhile
+	}
 	if err != nil {
 		wire.PutBuffer(frame)
 		r.conn.server.memory.release(&x.claim)
