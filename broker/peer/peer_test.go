@@ -40,6 +40,11 @@ func startBroker(t *testing.T, answer func(socket net.Conn, h wire.Header, req k
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
+	return startOn(t, listener, answer)
+}
+
+func startOn(t *testing.T, listener net.Listener, answer func(socket net.Conn, h wire.Header, req kmsg.Request) []byte) *fakeBroker {
+	t.Helper()
 	b := &fakeBroker{t: t, listener: listener, answer: answer}
 	b.tasks.Go(b.accept)
 	t.Cleanup(b.stop)
