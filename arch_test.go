@@ -32,6 +32,7 @@ var mayImport = map[string][]string{
 	"broker/purgatory":   {},
 	"broker/metadata":    {},
 	"broker/metrics":     {},
+	"broker/quota":       {},
 	"broker/wire":        {"broker/vfs"}, // for FileRange, the one type that crosses from log to network
 	"broker/peer":        {"broker/wire"},
 	"broker/netserver":   {"broker/wire", "broker/vfs"},
@@ -41,7 +42,7 @@ var mayImport = map[string][]string{
 	"broker/group":       {"broker/coordinator", "broker/record"},
 	"broker/txn":         {"broker/coordinator", "broker/record"},
 	"broker/fetcher":     {"broker/wire", "broker/record", "broker/peer", "broker/partition", "broker/commitlog", "broker/vfs"},
-	"broker/api":         {"broker/wire", "broker/acl", "broker/group", "broker/txn", "broker/record", "broker/metadata", "broker/partition", "broker/commitlog", "broker/vfs", "admin"},
+	"broker/api":         {"broker/wire", "broker/acl", "broker/quota", "broker/group", "broker/txn", "broker/record", "broker/metadata", "broker/partition", "broker/commitlog", "broker/vfs", "admin"},
 	"broker":             {"broker/...", "zkstate", "config", "admin", "ssl"},
 
 	"controller": {"zkstate", "config", "admin", "broker/wire", "broker/peer"},

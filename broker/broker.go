@@ -408,7 +408,7 @@ func (b *Broker) Serve(controller Controller) {
 	}, api.Dependencies{
 		Replicas: b.replicas, Metadata: b.cluster, Admin: adm, Controller: controller, ProducerIDs: b.producerIDs, BrokerEpoch: b, Registrations: b.registrations,
 		Groups: b.groups, Transactions: b.transactions, LegacyOffsets: legacyOffsets{b.zk},
-		Authorizer: gate, Meter: meter,
+		Authorizer: gate, Meter: meter, Quotas: b.live.quotas.held,
 	})
 	ctx := b.life
 	events := b.zk.Subscribe()

@@ -24,7 +24,8 @@ type liveConfig struct {
 	apply    func(topic string, c commitlog.Config) // tells the logs of a topic
 	changed  func(topic string, c commitlog.Config) // told of a topic whose own settings changed just now
 	broker   func(v *config.Values)                 // told of the broker's settings
-	users    *credentials                           // told of users' settings; nil: nobody asks
+	quotas   *clientQuotas
+	users    *credentials // told of users' settings; nil: nobody asks
 
 	mu struct {
 		sync.Mutex
@@ -37,7 +38,7 @@ type liveConfig struct {
 }
 
 func newLiveConfig(zk *zkstate.Client, static *config.Values, log *logrus.Entry) *liveConfig {
-	l := &liveConfig{zk: zk, log: log}
+	l := &liveConfig{zk: zk, log: log, quotas: newClientQuotas(zk, static, log)}
 	l.mu.static, l.mu.values = static, static
 	l.mu.topics = map[string]zkstate.EntityConfig{}
 	return l
@@ -81,7 +82,7 @@ func (l *liveConfig) load(ctx context.Context) error {
 	l.mu.topics, l.mu.all, l.mu.own = topics, all, own
 	l.mu.values = layered(l.mu.static, all, own)
 	l.mu.Unlock()
-	return nil
+	return l.quotas.load(ctx)
 }
 
 // layered puts the dynamic settings over the file's. Settings that the table refuses are left out: a broker must come up whatever stands in ZooKeeper.
@@ -222,8 +223,11 @@ func (l *liveConfig) reread(ctx context.Context, change zkstate.ConfigChange) er
 		l.apply(change.Name, logConfig(values, c))
 		l.changed(change.Name, logConfig(values, c))
 		l.log.Infof("topic %s now has the settings %v", change.Name, c)
-	case change.Type == zkstate.UserEntity && l.users != nil && !strings.Contains(change.Name, "/"):
-		l.users.changed(change.Name, c)
+	case change.Type == zkstate.UserEntity || change.Type == zkstate.ClientEntity:
+		l.quotas.changed(change, c)
+		if change.Type == zkstate.UserEntity && l.users != nil && !strings.Contains(change.Name, "/") {
+			l.users.changed(change.Name, c)
+		}
 	case change.Type == zkstate.BrokerEntity && (change.Name == zkstate.DefaultEntity || change.Name == l.brokerID):
 		l.mu.Lock()
 		if change.Name == zkstate.DefaultEntity {

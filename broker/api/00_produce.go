@@ -36,7 +36,7 @@ import (
 // The first records of a transaction are held until its coordinator has confirmed
 // that it knows of the partition (produce_verify.go).
 func (d *Dispatcher) produce(c *call, req *kmsg.ProduceRequest) {
-	op := &produceCall{d: d, call: c, version: req.Version, acks: req.Acks}
+	op := &produceCall{d: d, call: c, version: req.Version, acks: req.Acks, size: int64(len(c.Frame))}
 	op.request.Acks = req.Acks
 	op.request.Timeout = millis(req.TimeoutMillis)
 	op.request.TransactionalID = req.TransactionID
@@ -84,6 +84,7 @@ type produceCall struct {
 	version  int16
 	acks     int16
 	accepted int
+	size     int64         // of the whole request, for quotas
 	producer *txn.Producer // of the transaction that the records are part of; nil: none
 	request  partition.ProduceRequest
 }
@@ -244,11 +245,12 @@ func (op *produceCall) done(results []partition.ProduceResult) {
 			r.ErrorMessage = told.Message
 		}
 	}
+	throttleMs := op.countProduced()
 	if op.acks == 0 {
 		op.finishUnanswered(results)
 		return
 	}
-	e := produceEncoder{version: op.version, flexible: op.version >= 9, dst: wire.GetBuffer(128)}
+	e := produceEncoder{version: op.version, flexible: op.version >= 9, throttleMs: throttleMs, dst: wire.GetBuffer(128)}
 	if op.version >= 10 {
 		e.leaders = op.d.currentLeaders(results, op.Conn.Listener)
 	}
@@ -309,7 +311,9 @@ type produceEncoder struct {
 	version  int16
 	flexible bool
 	leaders  leaders
-	dst      []byte
+
+	throttleMs int32
+	dst        []byte
 }
 
 func (e *produceEncoder) encode(correlationID int32, results []partition.ProduceResult) []byte {
@@ -325,7 +329,7 @@ func (e *produceEncoder) encode(correlationID int32, results []partition.Produce
 		i += n
 	}
 	if e.version >= 1 {
-		e.int32(0) // throttle time
+		e.int32(e.throttleMs)
 	}
 	if e.flexible {
 		e.tagLeaders()

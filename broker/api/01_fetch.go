@@ -64,7 +64,7 @@ func (d *Dispatcher) fetch(c *call, req *kmsg.FetchRequest) {
 		op.done(nil)
 		return
 	}
-	maxBytes := min(req.MaxBytes, d.cfg.FetchMaxBytes)
+	maxBytes := op.mayFetch(min(req.MaxBytes, d.cfg.FetchMaxBytes))
 	op.request = partition.FetchRequest{
 		ReplicaID:     replica.ID,
 		ReplicaEpoch:  replica.Epoch,
@@ -299,6 +299,9 @@ func failedFetch(ask *partition.FetchPartition, err error) partition.FetchResult
 
 // done makes the answer. results are in line with the readable asks.
 func (op *fetchCall) done(results []partition.FetchResult) {
+	if op.withheld(results) {
+		return
+	}
 	if op.version < batchesSince {
 		read := recordBytes(results)
 		op.downgrade(results)

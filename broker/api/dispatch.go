@@ -13,6 +13,7 @@ import (
 
 	"barnabas/broker/acl"
 	"barnabas/broker/metadata"
+	"barnabas/broker/quota"
 	"barnabas/broker/wire"
 )
 
@@ -76,8 +77,9 @@ type Dependencies struct {
 	Transactions  Transactions
 	LegacyOffsets LegacyOffsets
 
-	Authorizer Authorizer // nil: everybody may do everything
-	Meter      Meter      // nil: nobody measures
+	Authorizer Authorizer    // nil: everybody may do everything
+	Meter      Meter         // nil: nobody measures
+	Quotas     *quota.Quotas // nil: nobody has a limit
 }
 
 const (

@@ -294,6 +294,21 @@ func (t *fetchSessions) finish(now time.Time, turn *fetchTurn, results []partiti
 	return noSession, results, nil
 }
 
+// passOver is finish for an answer that tells nothing of the partitions: a
+// session stays as it is, and none is made.
+func (t *fetchSessions) passOver(turn *fetchTurn) (id int32, err error) {
+	s := turn.session
+	if s == nil {
+		return noSession, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.epoch != turn.epoch {
+		return s.id, kerr.InvalidFetchSessionEpoch
+	}
+	return s.id, nil
+}
+
 // prune keeps the results that have news. A partition that gave records goes to
 // the end of the list, so that it is not served first for ever.
 func (s *fetchSession) prune(turn *fetchTurn, results []partition.FetchResult) ([]partition.FetchResult, error) {

@@ -30,7 +30,8 @@ type Conn struct {
 	// FrameLimit is the size of the largest frame that is taken from now on; 0: the server's own limit. Same rule as Attachment.
 	FrameLimit int32
 
-	lastUse atomic.Int64
+	lastUse    atomic.Int64
+	mutedUntil atomic.Int64
 }
 
 // LastUse is when the last request arrived, or when the connection was accepted.
@@ -38,6 +39,26 @@ func (c *Conn) LastUse() time.Time { return time.Unix(0, c.lastUse.Load()) }
 
 // Touch records that a request arrived at now. The server calls it.
 func (c *Conn) Touch(now time.Time) { c.lastUse.Store(now.UnixNano()) }
+
+// Mute keeps the server from reading the next request before until, as a client has to wait that took too much
+// (KIP-219). It may be called from any goroutine, before or after the answer; the latest time counts.
+func (c *Conn) Mute(until time.Time) {
+	at := until.UnixNano()
+	for {
+		known := c.mutedUntil.Load()
+		if known >= at || c.mutedUntil.CompareAndSwap(known, at) {
+			return
+		}
+	}
+}
+
+// MutedUntil is when the next request may be read; the zero time for a connection that never was muted.
+func (c *Conn) MutedUntil() time.Time {
+	if at := c.mutedUntil.Load(); at != 0 {
+		return time.Unix(0, at)
+	}
+	return time.Time{}
+}
 
 // Handler is what a server calls. Connected, Handle and Disconnected of one connection never overlap, and come in
 // this order; those of different connections do. Disconnected comes once no more requests will be handled, maybe
