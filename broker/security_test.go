@@ -1,0 +1,119 @@
+package broker
+
+import (
+	"crypto/tls"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"barnabas/admin"
+	"barnabas/config"
+	"barnabas/ssl"
+	"barnabas/zkstate"
+)
+
+const (
+	madeStores = "../integration/security/testdata/"
+	plainUsers = config.PlainLoginModule + ` required username="broker" password="broker-secret" user_broker="broker-secret" user_alice="alice-secret";`
+)
+
+// secured is the security of a broker with SASL_SSL between brokers and SSL for clients; changes of "" take settings away.
+func secured(t *testing.T, changes map[string]string) (*security, error) {
+	t.Helper()
+	set := map[string]string{
+		"listeners": "INSIDE://127.0.0.1:0,OUTSIDE://127.0.0.1:0", "listener.security.protocol.map": "INSIDE:SASL_SSL,OUTSIDE:SSL", "inter.broker.listener.name": "INSIDE",
+		"sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-512", "sasl.mechanism.inter.broker.protocol": "PLAIN", "connections.max.reauth.ms": "5000",
+		"listener.name.inside.plain.sasl.jaas.config": plainUsers,
+		"ssl.keystore.location":                       madeStores + "broker.jks", "ssl.keystore.password": "sesame1",
+		"ssl.truststore.location": madeStores + "trust.jks", "ssl.truststore.password": "sesame1", "ssl.client.auth": "required",
+	}
+	for name, value := range changes {
+		if set[name] = value; value == "" {
+			delete(set, name)
+		}
+	}
+	v, err := config.New(set)
+	require.NoError(t, err)
+	return newSecurity(v, newCredentials(nil, quiet()))
+}
+
+func TestListenersOfferWhatTheirSettingsSay(t *testing.T) {
+	s, err := secured(t, nil)
+	require.NoError(t, err)
+	inside, outside := s.listeners[0], s.listeners[1]
+	assert.Equal(t, tls.NoClientCert, inside.TLS.ClientAuth, "SASL tells who a client is")
+	assert.Equal(t, tls.RequireAndVerifyClientCert, outside.TLS.ClientAuth)
+	require.Len(t, s.gate.Offers["INSIDE"], 2)
+	assert.Empty(t, s.gate.Offers["OUTSIDE"])
+	assert.Equal(t, 5*time.Second, s.gate.Offers["INSIDE"][1].Lifetime)
+	_, user, err := s.gate.Offers["INSIDE"][0].Begin().Step([]byte("\x00alice\x00alice-secret"))
+	require.NoError(t, err)
+	assert.Equal(t, "alice", user)
+	assert.NotNil(t, s.credentials)
+	assert.Equal(t, "PLAIN", s.between.SASL.Name())
+	assert.Equal(t, "b1", s.between.TLS("b1:9092").ServerName)
+
+	s, err = secured(t, map[string]string{"listener.name.inside.ssl.client.auth": "requested", "sasl.enabled.mechanisms": "PLAIN"})
+	require.NoError(t, err)
+	assert.Equal(t, tls.VerifyClientCertIfGiven, s.listeners[0].TLS.ClientAuth, "unless the listener itself asks for a certificate")
+	assert.Nil(t, s.credentials)
+}
+
+func TestUsersMayStandInTheFileThatKafkaOptsName(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "jaas.conf")
+	require.NoError(t, os.WriteFile(file, []byte("KafkaServer { "+plainUsers+" };"), 0o600))
+	t.Setenv("KAFKA_OPTS", "-Dx=y -Djava.security.auth.login.config="+file)
+	s, err := secured(t, map[string]string{"listener.name.inside.plain.sasl.jaas.config": ""})
+	require.NoError(t, err)
+	assert.NotNil(t, s.between.SASL)
+}
+
+func TestAStartThatWouldServeLessThanIsMeantIsRefused(t *testing.T) {
+	t.Setenv("KAFKA_OPTS", "")
+	for want, changes := range map[string]map[string]string{
+		"listener INSIDE: PLAIN has no users: listener.name.inside.plain.sasl.jaas.config":             {"listener.name.inside.plain.sasl.jaas.config": ""},
+		"listener INSIDE: PLAIN has no users":                                                          {"listener.name.inside.plain.sasl.jaas.config": "org.example.Module required user_alice=alice-secret;"},
+		"listener INSIDE: listener.name.inside.plain.sasl.jaas.config: JAAS":                           {"listener.name.inside.plain.sasl.jaas.config": "nonsense alice-secret"},
+		"brokers authenticate to each other by SCRAM-SHA-512, and neither listener.name.inside.scram-": {"sasl.mechanism.inter.broker.protocol": "SCRAM-SHA-512"},
+		"listener OUTSIDE: ssl.keystore.location: open":                                                {"listener.name.outside.ssl.keystore.location": "none.jks"},
+		"listener OUTSIDE: ssl.principal.mapping.rules":                                                {"listener.name.outside.ssl.principal.mapping.rules": "RULE:x"},
+	} {
+		_, err := secured(t, changes)
+		require.ErrorContains(t, err, want)
+		assert.NotContains(t, err.Error(), "alice-secret")
+	}
+}
+
+func TestPrincipalsAreNamedByTheRulesOfTheListener(t *testing.T) {
+	store, err := ssl.Load("JKS", madeStores+"client.jks", "sesame1", "")
+	require.NoError(t, err)
+	for rules, want := range map[string]string{"": `User:CN=client,OU=Tests,O=Barnabas\, the broker,C=AQ`, "RULE:^CN=(.*?),.*$/$1/U": "User:CLIENT"} {
+		s, err := secured(t, map[string]string{"listener.name.outside.ssl.principal.mapping.rules": rules})
+		require.NoError(t, err)
+		p, err := s.listeners[1].Identify(store.Keys[0].Chain[0])
+		require.NoError(t, err)
+		assert.Equal(t, want, p.String())
+	}
+}
+
+func TestCredentialsFollowTheSettingsOfUsers(t *testing.T) {
+	c := newCredentials(nil, quiet())
+	text := admin.NewScramCredential(admin.ScramSHA256, []byte("salt"), []byte("salted"), 4096).String()
+	c.changed("a%40b", zkstate.EntityConfig{"SCRAM-SHA-256": text, "producer_byte_rate": "1"})
+	found, known := c.lookup("SCRAM-SHA-256")("a@b")
+	assert.True(t, known)
+	assert.Equal(t, 4096, found.Iterations)
+	_, known = c.lookup("SCRAM-SHA-512")("a@b")
+	assert.False(t, known)
+	c.changed("a%40b", zkstate.EntityConfig{"SCRAM-SHA-256": "nonsense"})
+	_, known = c.lookup("SCRAM-SHA-256")("a@b")
+	assert.False(t, known)
+	c.changed("a%40b", zkstate.EntityConfig{"SCRAM-SHA-256": text})
+	c.changed("a%40b", zkstate.EntityConfig{})
+	_, known = c.lookup("SCRAM-SHA-256")("a@b")
+	assert.False(t, known)
+}
