@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"encoding/binary"
 	"net"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"barnabas/admin"
+	"barnabas/broker/acl"
 	"barnabas/broker/commitlog"
 	"barnabas/broker/metadata"
 	"barnabas/broker/partition"
@@ -139,6 +141,29 @@ func newPlayedWorld(t testing.TB) *world {
 	return w
 }
 
+// fickle allows one thing and denies the next, always the same.
+type fickle struct{}
+
+func (fickle) Allows(_ acl.Subject, op kmsg.ACLOperation, _ kmsg.ACLResourceType, name string) bool {
+	return (len(name)+int(op))%2 == 0
+}
+
+func (fickle) AllowsAny(_ acl.Subject, op kmsg.ACLOperation, _ kmsg.ACLResourceType) bool {
+	return op%2 == 0
+}
+
+func (fickle) Find(f acl.Filter) []acl.Binding {
+	return []acl.Binding{{Pattern: acl.Pattern{Resource: f.Resource, Type: f.Type}}}
+}
+
+func (fickle) Create(_ context.Context, bindings []acl.Binding) []error {
+	return make([]error, len(bindings))
+}
+
+func (fickle) Delete(_ context.Context, filters []acl.Filter) [][]admin.DeletedACL {
+	return make([][]admin.DeletedACL, len(filters))
+}
+
 // FuzzHandle sends frames of any bytes. Nothing may panic, and what is answered
 // must be decodable at the version that was asked.
 func FuzzHandle(f *testing.F) {
@@ -151,7 +176,14 @@ func FuzzHandle(f *testing.F) {
 			}
 		}
 	}
+	for version := range int16(4) {
+		for _, req := range []kmsg.Request{describeACLsOf(anyACL), deleteACLsOf(anyACL), createACLsOf(acl.Binding{Pattern: literal(kmsg.ACLResourceTypeTopic, "one")})} {
+			req.SetVersion(version)
+			f.Add(frame(req))
+		}
+	}
 	w := newPlayedWorld(f)
+	w.d.deps.Authorizer = fickle{}
 	f.Fuzz(func(t *testing.T, request []byte) {
 		if len(request) >= 8 {
 			binary.BigEndian.PutUint32(request[4:], goldenCorrelation)
