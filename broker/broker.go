@@ -115,6 +115,7 @@ func Open(ctx context.Context, v *config.Values, zk *zkstate.Client, log *logrus
 	if err := b.openLogs(ctx); err != nil {
 		return nil, err
 	}
+	b.reloadKeyStores(b.live.values())
 	if secure.credentials != nil {
 		b.live.users = credentials
 		if err := zk.ThroughSessions(ctx, "reading credentials", func() error { return credentials.load(ctx) }); err != nil {
@@ -337,6 +338,13 @@ func (b *Broker) dialLeader(leader partition.Endpoint, _ int) fetcher.Transport 
 	})
 }
 
+// reloadKeyStores takes over the key stores that dynamic settings name.
+func (b *Broker) reloadKeyStores(v *config.Values) {
+	if err := b.security.reload(v); err != nil {
+		b.log.WithError(err).Error("key stores cannot be read anew; those before stay in use")
+	}
+}
+
 // BetweenBrokers is how this broker's connections to others are secured.
 func (b *Broker) BetweenBrokers() peer.Security { return b.security.between }
 
@@ -363,6 +371,7 @@ func (b *Broker) Serve(controller Controller) {
 	b.live.broker = func(v *config.Values) {
 		controller.SetUncleanElection(v.Bool("unclean.leader.election.enable"))
 		b.setThrottles()
+		b.reloadKeyStores(v)
 		b.logs.ConfigureCleaner(cleanerConfig(v))
 	}
 	b.setThrottles()

@@ -2,11 +2,14 @@ package broker
 
 import (
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/sasl"
@@ -28,10 +31,14 @@ type security struct {
 	listeners []netserver.Listener
 	gate      *auth.Gate
 	between   peer.Security
+
+	// What of it is taken from key stores, which may be altered while the broker runs: by listener, and towards other brokers.
+	encryption map[string]*atomic.Pointer[tls.Config]
+	towards    atomic.Pointer[func(addr string) *tls.Config]
 }
 
 func newSecurity(v *config.Values, credentials *credentials) (*security, error) {
-	s := &security{values: v}
+	s := &security{values: v, encryption: map[string]*atomic.Pointer[tls.Config]{}}
 	listeners, err := v.Listeners()
 	if err != nil {
 		return nil, err
@@ -57,8 +64,8 @@ func newSecurity(v *config.Values, credentials *credentials) (*security, error) 
 }
 
 // settings are those of a listener.
-func (s *security) settings(listener string) ssl.Settings {
-	return func(name string) string { return s.values.ForListener(listener, name) }
+func settings(v *config.Values, listener string) ssl.Settings {
+	return func(name string) string { return v.ForListener(listener, name) }
 }
 
 // listener is what the server is told of a listener.
@@ -67,10 +74,14 @@ func (s *security) listener(l config.Listener) (netserver.Listener, error) {
 	if !l.Encrypted() {
 		return out, nil
 	}
-	var err error
-	if out.TLS, err = ssl.Server(s.settings(l.Name), s.clientAuth(l)); err != nil {
+	encryption, err := ssl.Server(settings(s.values, l.Name), s.clientAuth(l))
+	if err != nil {
 		return out, fmt.Errorf("listener %s: %w", l.Name, err)
 	}
+	current := &atomic.Pointer[tls.Config]{}
+	current.Store(encryption)
+	s.encryption[l.Name] = current
+	out.TLS = &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return current.Load(), nil }}
 	rules, err := ssl.ParseMapping(s.values.ForListener(l.Name, "ssl.principal.mapping.rules"))
 	if err != nil {
 		return out, fmt.Errorf("listener %s: %w", l.Name, err)
@@ -94,6 +105,30 @@ func identify(c *x509.Certificate, rules *ssl.Mapping) (wire.Principal, error) {
 		name, err = rules.Name(name)
 	}
 	return wire.Principal{Type: wire.Anonymous.Type, Name: name}, err
+}
+
+// reload reads the key stores anew that v names: those of listeners may be altered while the broker runs (KIP-226), and a file may be another one than it was. Connections that are there
+// stay as they are. What cannot be read changes nothing.
+func (s *security) reload(v *config.Values) error {
+	var failed []error
+	for name, current := range s.encryption {
+		encryption, err := ssl.Server(settings(v, name), "")
+		if err != nil {
+			failed = append(failed, fmt.Errorf("listener %s: %w", name, err))
+			continue
+		}
+		encryption.ClientAuth = current.Load().ClientAuth
+		current.Store(encryption)
+	}
+	if s.towards.Load() != nil {
+		name := s.values.InterBrokerListener()
+		if encryption, err := ssl.Client(settings(v, name)); err != nil {
+			failed = append(failed, fmt.Errorf("towards other brokers: %w", err))
+		} else {
+			s.towards.Store(&encryption)
+		}
+	}
+	return errors.Join(failed...)
 }
 
 // newGate makes what stands before the handlers of requests.
@@ -165,9 +200,12 @@ func (s *security) towardsBrokers(listeners []config.Listener) (out peer.Securit
 	}
 	l := listeners[at]
 	if l.Encrypted() {
-		if out.TLS, err = ssl.Client(s.settings(name)); err != nil {
+		encryption, err := ssl.Client(settings(s.values, name))
+		if err != nil {
 			return out, fmt.Errorf("listener %s: %w", name, err)
 		}
+		s.towards.Store(&encryption)
+		out.TLS = func(addr string) *tls.Config { return (*s.towards.Load())(addr) }
 	}
 	if l.Authenticated() {
 		if out.SASL, err = s.login(name, s.values.ForListener(name, "sasl.mechanism.inter.broker.protocol")); err != nil {

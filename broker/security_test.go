@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"barnabas/admin"
+	"barnabas/broker/netserver"
 	"barnabas/config"
 	"barnabas/ssl"
 	"barnabas/zkstate"
@@ -45,8 +46,8 @@ func TestListenersOfferWhatTheirSettingsSay(t *testing.T) {
 	s, err := secured(t, nil)
 	require.NoError(t, err)
 	inside, outside := s.listeners[0], s.listeners[1]
-	assert.Equal(t, tls.NoClientCert, inside.TLS.ClientAuth, "SASL tells who a client is")
-	assert.Equal(t, tls.RequireAndVerifyClientCert, outside.TLS.ClientAuth)
+	assert.Equal(t, tls.NoClientCert, inForce(t, inside).ClientAuth, "SASL tells who a client is")
+	assert.Equal(t, tls.RequireAndVerifyClientCert, inForce(t, outside).ClientAuth)
 	require.Len(t, s.gate.Offers["INSIDE"], 2)
 	assert.Empty(t, s.gate.Offers["OUTSIDE"])
 	assert.Equal(t, 5*time.Second, s.gate.Offers["INSIDE"][1].Lifetime)
@@ -59,8 +60,43 @@ func TestListenersOfferWhatTheirSettingsSay(t *testing.T) {
 
 	s, err = secured(t, map[string]string{"listener.name.inside.ssl.client.auth": "requested", "sasl.enabled.mechanisms": "PLAIN"})
 	require.NoError(t, err)
-	assert.Equal(t, tls.VerifyClientCertIfGiven, s.listeners[0].TLS.ClientAuth, "unless the listener itself asks for a certificate")
+	assert.Equal(t, tls.VerifyClientCertIfGiven, inForce(t, s.listeners[0]).ClientAuth, "unless the listener itself asks for a certificate")
 	assert.Nil(t, s.credentials)
+}
+
+// inForce is what a client would be met with now.
+func inForce(t *testing.T, l netserver.Listener) *tls.Config {
+	t.Helper()
+	c, err := l.TLS.GetConfigForClient(nil)
+	require.NoError(t, err)
+	return c
+}
+
+func TestKeyStoresMayBeAlteredWhileTheBrokerRuns(t *testing.T) {
+	s, err := secured(t, nil)
+	require.NoError(t, err)
+	shown := func(i int) []byte { return inForce(t, s.listeners[i]).Certificates[0].Certificate[0] }
+	inside, outside := shown(0), shown(1)
+	file := filepath.Join(t.TempDir(), "own.jks")
+	copyFile := func(name string) {
+		text, err := os.ReadFile(madeStores + name)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(file, text, 0o600))
+	}
+	copyFile("client.jks")
+	altered := layered(s.values, nil, zkstate.EntityConfig{"listener.name.outside.ssl.keystore.location": file})
+	require.NoError(t, s.reload(altered))
+	assert.Equal(t, inside, shown(0))
+	assert.NotEqual(t, outside, shown(1))
+	assert.Equal(t, tls.RequireAndVerifyClientCert, inForce(t, s.listeners[1]).ClientAuth)
+
+	copyFile("broker.jks")
+	require.NoError(t, s.reload(altered))
+	assert.Equal(t, outside, shown(1), "the file is read again")
+
+	require.NoError(t, os.WriteFile(file, []byte("no key store"), 0o600))
+	assert.ErrorContains(t, s.reload(altered), "listener OUTSIDE: ssl.keystore.location")
+	assert.Equal(t, outside, shown(1))
 }
 
 func TestUsersMayStandInTheFileThatKafkaOptsName(t *testing.T) {

@@ -78,7 +78,10 @@ type broker struct {
 	addrs map[string]string
 }
 
-const reauthMs = 3000
+const (
+	reauthMs           = 3000
+	patienceOfPrograms = 3 * time.Minute // a machine may be busy
+)
 
 // start starts one; alice may come in by PLAIN, carol by SCRAM.
 func start(t *testing.T, program cluster.Program) broker {
@@ -136,7 +139,7 @@ func run(t *testing.T, input, name string, args ...string) string {
 
 func tryToRun(t *testing.T, input, name string, args ...string) (string, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patienceOfPrograms)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Stdin = strings.NewReader(input)
