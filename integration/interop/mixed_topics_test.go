@@ -244,25 +244,30 @@ func (m *mixed) electsPreferred(t *testing.T) {
 	require.EqualValues(t, 30, m.end(t, "first", 2))
 }
 
-// obeysConfiguration limits the size of a topic's batches and lifts the limit again: leaders of both kinds refuse and take, and every broker describes it alike.
+// obeysConfiguration limits the size of a topic's batches and lifts the limit again: leaders of both kinds refuse and take, and every broker describes it alike. The topic of each broker is on
+// no other: a follower of Kafka 2.4 that hears of the lifted limit after its leader refuses what it fetches, for good.
 func (m *mixed) obeysConfiguration(t *testing.T) {
 	ctx := lane.Patience(t)
-	for p, leader := range []int32{1, 2, 3} {
-		m.moveLeader(t, "first", int32(p), leader)
+	var topics []string
+	for _, b := range m.Brokers {
+		topic := fmt.Sprintf("limited-%d", b.ID)
+		require.NoError(t, m.createOn(t, topic, []int32{int32(b.ID)}, map[string]*string{"min.insync.replicas": text("1")}))
+		m.WaitWhole(t, topic, 1, 1)
+		topics = append(topics, topic)
 	}
 	set := func(op kadm.IncrementalOp, value *string) {
-		_, err := m.admin.AlterTopicConfigs(ctx, []kadm.AlterConfig{{Op: op, Name: "max.message.bytes", Value: value}}, "first")
+		_, err := m.admin.AlterTopicConfigs(ctx, []kadm.AlterConfig{{Op: op, Name: "max.message.bytes", Value: value}}, topics...)
 		require.NoError(t, err)
 	}
 	incompressible := make([]byte, 5000)
 	_, _ = rand.Read(incompressible)
-	big := func(p int32) error {
-		return m.client.ProduceSync(ctx, &kgo.Record{Topic: "first", Partition: p, Value: incompressible}).FirstErr()
+	big := func(topic string) error {
+		return m.client.ProduceSync(ctx, &kgo.Record{Topic: topic, Value: incompressible}).FirstErr()
 	}
 	set(kadm.SetConfig, kmsg.StringPtr("2000"))
-	for p := range int32(3) {
-		m.eventually(t, fmt.Sprintf("leader of partition %d refuses", p), func() error {
-			if err := big(p); !errors.Is(err, kerr.MessageTooLarge) {
+	for _, topic := range topics {
+		m.eventually(t, "the leader of "+topic+" refuses", func() error {
+			if err := big(topic); !errors.Is(err, kerr.MessageTooLarge) {
 				return fmt.Errorf("answered %w", err)
 			}
 			return nil
@@ -271,7 +276,7 @@ func (m *mixed) obeysConfiguration(t *testing.T) {
 	for _, b := range m.Brokers {
 		req := kmsg.NewPtrDescribeConfigsRequest()
 		resource := kmsg.NewDescribeConfigsRequestResource()
-		resource.ResourceType, resource.ResourceName, resource.ConfigNames = kmsg.ConfigResourceTypeTopic, "first", []string{"max.message.bytes"}
+		resource.ResourceType, resource.ResourceName, resource.ConfigNames = kmsg.ConfigResourceTypeTopic, topics[0], []string{"max.message.bytes"}
 		req.Resources = append(req.Resources, resource)
 		answer, err := m.client.Broker(b.ID).RetriableRequest(ctx, req)
 		require.NoError(t, err)
@@ -280,25 +285,9 @@ func (m *mixed) obeysConfiguration(t *testing.T) {
 		require.Equal(t, "2000", *described[0].Value, "broker %d", b.ID)
 	}
 	set(kadm.DeleteConfig, nil)
-	for p := range int32(3) {
-		m.eventually(t, fmt.Sprintf("leader of partition %d takes it", p), func() error { return big(p) })
+	for _, topic := range topics {
+		m.eventually(t, "the leader of "+topic+" takes it", func() error { return big(topic) })
 	}
-}
-
-func (m *mixed) moveLeader(t *testing.T, topic string, p, leader int32) {
-	t.Helper()
-	var req kadm.AlterPartitionAssignmentsReq
-	replicas := []int32{leader, leader%3 + 1, (leader+1)%3 + 1}
-	req.Assign(topic, p, replicas)
-	answers, err := m.admin.AlterPartitionAssignments(lane.Patience(t), req)
-	require.NoError(t, err)
-	require.NoError(t, answers.Error())
-	m.waitReplicas(t, topic, p, replicas...)
-	var which kadm.TopicsSet
-	which.Add(topic, p)
-	_, err = m.admin.ElectLeaders(lane.Patience(t), kadm.ElectPreferredReplica, which)
-	require.NoError(t, err)
-	m.waitLeader(t, topic, p, leader)
 }
 
 // livesTwice deletes a topic and creates it again under its name: nothing of the first life is left, and the second works on every broker.
