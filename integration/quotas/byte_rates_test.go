@@ -1,0 +1,129 @@
+package quotas
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"barnabas/integration/cluster"
+	"barnabas/integration/lane"
+	"barnabas/zkstate/zktest"
+)
+
+const (
+	limit  = 256 << 10 // bytes per second
+	volume = 4 * limit
+	batch  = 32 << 10
+	// With two samples of a second each, what came in the last two seconds at most counts: so much is not held back.
+	burst = 2 * limit
+	least = time.Duration(float64(volume-burst) / limit * float64(time.Second))
+	// A machine that is busy makes it longer; ten times the limit would be done in no time at all.
+	most = 6*least + 5*time.Second
+)
+
+// throttles is what a client is told of its pauses.
+type throttles struct{ told, longest atomic.Int64 }
+
+func (h *throttles) OnBrokerThrottle(_ kgo.BrokerMetadata, pause time.Duration, _ bool) {
+	h.told.Add(1)
+	for {
+		longest := h.longest.Load()
+		if int64(pause) <= longest || h.longest.CompareAndSwap(longest, int64(pause)) {
+			return
+		}
+	}
+}
+
+func dial(t *testing.T, c *cluster.Cluster, id string, more ...kgo.Opt) (*kgo.Client, *throttles) {
+	t.Helper()
+	h := &throttles{}
+	client, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(c.Seeds()...), kgo.ClientID(id), kgo.WithHooks(h), kgo.MetadataMinAge(10 * time.Millisecond),
+		kgo.DisableIdempotentWrite(), kgo.RequiredAcks(kgo.LeaderAck()), kgo.MaxProduceRequestsInflightPerBroker(1),
+		kgo.ProducerBatchCompression(kgo.NoCompression()), kgo.ProducerBatchMaxBytes(batch + 4096)}, more...)...)
+	require.NoError(t, err)
+	t.Cleanup(client.Close)
+	return client, h
+}
+
+func produce(ctx context.Context, t *testing.T, client *kgo.Client) time.Duration {
+	t.Helper()
+	began := time.Now()
+	for range volume / batch {
+		require.NoError(t, client.ProduceSync(ctx, &kgo.Record{Topic: "data", Value: make([]byte, batch)}).FirstErr())
+	}
+	return time.Since(began)
+}
+
+func consume(ctx context.Context, t *testing.T, client *kgo.Client) time.Duration {
+	t.Helper()
+	began := time.Now()
+	for got := 0; got < volume; {
+		fetches := client.PollFetches(ctx)
+		require.NoError(t, fetches.Err())
+		fetches.EachRecord(func(r *kgo.Record) { got += len(r.Value) })
+	}
+	return time.Since(began)
+}
+
+// The same limits on Barnabas and on Kafka: who has one is held to it and told of it, who has none is not slowed, and a
+// limit that is lifted holds nobody any more.
+func TestByteRatesAreHeld(t *testing.T) {
+	for name, program := range map[string]cluster.Program{"Barnabas": cluster.Barnabas, "Kafka": cluster.Kafka("3.9.1")} {
+		t.Run(name, func(t *testing.T) {
+			if name == "Kafka" {
+				lane.KafkaJars(t, "3.9.1")
+			}
+			c := cluster.StartProgram(t, program, zktest.Embedded(t).Addr(), 1, map[string]string{"quota.window.num": "2"}, func(int) map[string]string { return nil })
+			ctx := lane.Patience(t)
+			free, told := dial(t, c, "free")
+			admin := kadm.NewClient(free)
+			_, err := admin.CreateTopic(ctx, 1, 1, nil, "data")
+			require.NoError(t, err)
+			alter := func(remove bool) {
+				entry := kadm.AlterClientQuotaEntry{Entity: kadm.ClientQuotaEntity{{Type: "client-id", Name: kadm.StringPtr("limited")}}}
+				for _, key := range []string{"producer_byte_rate", "consumer_byte_rate"} {
+					entry.Ops = append(entry.Ops, kadm.AlterClientQuotaOp{Key: key, Value: limit, Remove: remove})
+				}
+				altered, err := admin.AlterClientQuotas(ctx, []kadm.AlterClientQuotaEntry{entry})
+				require.NoError(t, err)
+				for _, a := range altered {
+					require.NoError(t, a.Err)
+				}
+			}
+			alter(false)
+
+			producer, producerTold := dial(t, c, "limited")
+			require.NoError(t, producer.ProduceSync(ctx, &kgo.Record{Topic: "data", Value: []byte("warm")}).FirstErr())
+			took := produce(ctx, t, producer)
+			assert.GreaterOrEqual(t, took, least, "producer")
+			assert.Less(t, took, most, "producer")
+			assert.Positive(t, producerTold.told.Load(), "the producer was told")
+
+			consumer, consumerTold := dial(t, c, "limited", kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{"data": {0: kgo.NewOffset().AtStart()}}))
+			read := consume(ctx, t, consumer)
+			assert.GreaterOrEqual(t, read, least, "consumer")
+			assert.Less(t, read, most, "consumer")
+			assert.Positive(t, consumerTold.told.Load(), "the consumer was told")
+			t.Logf("%d bytes at %d a second: sent in %s (%d pauses, at most %s), read in %s (%d, %s)", volume, limit,
+				took, producerTold.told.Load(), time.Duration(producerTold.longest.Load()), read, consumerTold.told.Load(), time.Duration(consumerTold.longest.Load()))
+
+			produce(ctx, t, free)
+			assert.Zero(t, told.told.Load(), "who has no limit does not pause")
+
+			alter(true)
+			require.EventuallyWithT(t, func(try *assert.CollectT) {
+				again, pauses := dial(t, c, "limited")
+				for range volume / batch {
+					require.NoError(try, again.ProduceSync(ctx, &kgo.Record{Topic: "data", Value: make([]byte, batch)}).FirstErr())
+				}
+				require.Zero(try, pauses.told.Load(), "the limit is lifted")
+			}, most, 100*time.Millisecond)
+		})
+	}
+}
