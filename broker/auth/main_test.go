@@ -4,6 +4,12 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"barnabas/integration/purecore"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestTheExchangeIsPure(t *testing.T) {
+	purecore.Check(t, ".", "mechanism.go", "plain.go", "scram.go", "session.go")
+}

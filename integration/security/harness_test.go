@@ -94,13 +94,14 @@ func start(t *testing.T, program cluster.Program) broker {
 	}
 	users := jaas(plainModule, `user_alice="alice-secret"`, `user_bob="bob-secret"`)
 	settings := map[string]string{
-		"listeners":                      strings.Join(listeners, ","),
-		"listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL,PEM:SSL,SHORT:SASL_PLAINTEXT",
-		"ssl.client.auth":                "required",
-		"ssl.principal.mapping.rules":    "RULE:^CN=(.*?),.*$/$1/U,DEFAULT",
-		"sasl.enabled.mechanisms":        "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
-		"auto.create.topics.enable":      "true",
-		"offsets.topic.num.partitions":   "3",
+		"listeners":                        strings.Join(listeners, ","),
+		"listener.security.protocol.map":   "PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL,PEM:SSL,SHORT:SASL_PLAINTEXT",
+		"ssl.client.auth":                  "required",
+		"ssl.principal.mapping.rules":      "RULE:^CN=(.*?),.*$/$1/U,DEFAULT",
+		"sasl.enabled.mechanisms":          "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
+		"auto.create.topics.enable":        "true",
+		"offsets.topic.num.partitions":     "3",
+		"group.initial.rebalance.delay.ms": "0",
 
 		"listener.name.short.sasl.enabled.mechanisms":   "PLAIN,SCRAM-SHA-256",
 		"listener.name.short.connections.max.reauth.ms": strconv.Itoa(reauthMs),
