@@ -49,8 +49,7 @@ func newAuthorizer(ctx context.Context, zk *zkstate.Client, v *config.Values, lo
 
 // follow reads what notifications tell of, and everything in each new session, until ctx ends.
 func (a *authorizer) follow(ctx context.Context, events <-chan zkstate.Event) {
-	literal := &changes{zk: a.zk, dir: zkstate.ACLChangesPath}
-	prefixed := &changes{zk: a.zk, dir: zkstate.ExtendedACLChangesPath}
+	literal, prefixed := newChanges(a.zk, zkstate.ACLChangesPath), newChanges(a.zk, zkstate.ExtendedACLChangesPath)
 	a.startAgain(ctx, literal, prefixed)
 	for {
 		select {

@@ -2,7 +2,7 @@ package broker
 
 import (
 	"context"
-	"path"
+	"errors"
 	"strings"
 	"sync"
 
@@ -26,6 +26,7 @@ type liveConfig struct {
 	broker   func(v *config.Values)                 // told of the broker's settings
 	quotas   *clientQuotas
 	users    *credentials // told of users' settings; nil: nobody asks
+	notified *changes     // read by who follows
 
 	mu struct {
 		sync.Mutex
@@ -33,12 +34,11 @@ type liveConfig struct {
 		values   *config.Values // static under the two dynamic layers
 		all, own zkstate.EntityConfig
 		topics   map[string]zkstate.EntityConfig
-		lastSeen string // newest notification handled
 	}
 }
 
 func newLiveConfig(zk *zkstate.Client, static *config.Values, log *logrus.Entry) *liveConfig {
-	l := &liveConfig{zk: zk, log: log, quotas: newClientQuotas(zk, static, log)}
+	l := &liveConfig{zk: zk, log: log, quotas: newClientQuotas(zk, static, log), notified: newChanges(zk, zkstate.ConfigChangesPath)}
 	l.mu.static, l.mu.values = static, static
 	l.mu.topics = map[string]zkstate.EntityConfig{}
 	return l
@@ -171,42 +171,26 @@ func (l *liveConfig) follow(ctx context.Context, events <-chan zkstate.Event) {
 	}
 }
 
-// catchUp reads every notification newer than the last one handled, leaving the next watch in the same call.
+// catchUp reads again what notifications tell of that came since the last time, leaving the next watch.
 func (l *liveConfig) catchUp(ctx context.Context) error {
-	listed, err := l.zk.One(ctx, zkstate.Children(zkstate.ConfigChangesPath).Watched())
+	news, err := l.notified.unseen(ctx)
 	if err != nil {
 		return err
 	}
-	l.mu.Lock()
-	last := l.mu.lastSeen
-	l.mu.Unlock()
-	newest := last
+	var failures []error
 	seen := map[zkstate.ConfigChange]bool{}
-	for _, name := range listed.Children {
-		if name <= last {
-			continue
-		}
-		newest = max(newest, name)
-		r, err := l.zk.One(ctx, zkstate.Get(path.Join(zkstate.ConfigChangesPath, name)))
+	for _, data := range news {
+		change, err := zkstate.DecodeConfigChange(data)
 		if err != nil {
-			continue // removed as old by another broker, which cannot have been new to us alone: the next load reads all
-		}
-		change, err := zkstate.DecodeConfigChange(r.Data)
-		if err != nil {
-			l.log.WithError(err).Warnf("configuration change %s cannot be read and is ignored", name)
+			l.log.WithError(err).Warnf("a configuration change cannot be read and is ignored: %q", data)
 			continue
 		}
 		if !seen[change] {
 			seen[change] = true
-			if err := l.reread(ctx, change); err != nil {
-				return err
-			}
+			failures = append(failures, l.reread(ctx, change))
 		}
 	}
-	l.mu.Lock()
-	l.mu.lastSeen = newest
-	l.mu.Unlock()
-	return nil
+	return errors.Join(failures...)
 }
 
 func (l *liveConfig) reread(ctx context.Context, change zkstate.ConfigChange) error {

@@ -11,6 +11,6 @@
 // owns: their queue is bounded, and a request that finds it full has its
 // connection closed.
 //
-// Throttle times are always zero, and every principal may do everything, until
-// quotas and authorisation have rooms of their own.
+// Who may do what is asked here and nowhere below (authorize.go): the domain does
+// what it is asked to.
 package api
