@@ -46,13 +46,16 @@ type mixed struct {
 	zk     *zkstate.Client
 }
 
-func startMix(t *testing.T, ibp string, programs []cluster.Program, versions []string) *mixed {
+// Sessions with ZooKeeper: those of brokers that will be killed end while tests wait; the others are to outlive what a busy machine does to a JVM.
+const shortSession, longSession = "8000", "20000"
+
+func startMix(t *testing.T, ibp string, programs []cluster.Program, versions []string, session string) *mixed {
 	for _, v := range versions {
 		lane.KafkaJars(t, v)
 	}
 	zk := zktest.Real(t)
 	c := cluster.StartMixed(t, zk.Addr(), programs, map[string]string{"inter.broker.protocol.version": ibp, "min.insync.replicas": "2", "replica.lag.time.max.ms": "3000",
-		"zookeeper.session.timeout.ms": "5000", "controlled.shutdown.retry.backoff.ms": "500", "auto.leader.rebalance.enable": "false", "file.delete.delay.ms": "500"})
+		"zookeeper.session.timeout.ms": session, "controlled.shutdown.retry.backoff.ms": "500", "auto.leader.rebalance.enable": "false", "file.delete.delay.ms": "500"})
 	client, err := kgo.NewClient(kgo.SeedBrokers(c.Seeds()...), kgo.MetadataMinAge(20*time.Millisecond), kgo.UnknownTopicRetries(-1), kgo.RecordPartitioner(kgo.ManualPartitioner()),
 		kgo.RecordDeliveryTimeout(time.Minute), kgo.AllowIdempotentProduceCancellation())
 	require.NoError(t, err)
@@ -82,7 +85,7 @@ func TestMixedClustersKeepWhatTheyAcknowledge(t *testing.T) {
 		}
 		t.Run(mix.name, func(t *testing.T) {
 			t.Parallel()
-			m := startMix(t, mix.ibp, mix.programs, mix.versions)
+			m := startMix(t, mix.ibp, mix.programs, mix.versions, shortSession)
 			m.create(t, "mixed", mixedPartitions)
 			load := history.Start(t, history.Config{Seeds: m.Seeds(), Topic: "mixed", Producers: 2, PerSecond: 2000, MaxValue: 200})
 			for i, b := range m.Brokers {
@@ -128,7 +131,7 @@ func (m *mixed) finish(t *testing.T, load *history.Load, topic string) {
 func TestRollingMigrationAndBack(t *testing.T) {
 	t.Parallel()
 	kafka := cluster.Kafka("2.8.2")
-	m := startMix(t, "2.8", []cluster.Program{kafka, kafka, kafka}, []string{"2.8.2"})
+	m := startMix(t, "2.8", []cluster.Program{kafka, kafka, kafka}, []string{"2.8.2"}, shortSession)
 	m.create(t, "moved", mixedPartitions)
 	load := history.Start(t, history.Config{Seeds: m.Seeds(), Topic: "moved", Producers: 3, PerSecond: 1500, MaxValue: 200})
 	for _, next := range []cluster.Program{cluster.Barnabas, kafka} {

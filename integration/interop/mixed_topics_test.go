@@ -26,7 +26,7 @@ func TestTopicsAreAdministeredInMixedClusters(t *testing.T) {
 	for _, mix := range mixes {
 		t.Run(mix.name, func(t *testing.T) {
 			t.Parallel()
-			m := startMix(t, mix.ibp, mix.programs, mix.versions)
+			m := startMix(t, mix.ibp, mix.programs, mix.versions, longSession)
 			m.create(t, "first", 3)
 			m.write(t, "first", 0, 100)
 			t.Run("moves by request", m.movesByRequest)

@@ -21,7 +21,7 @@ func TestUncleanElectionInMixedClusters(t *testing.T) {
 		}
 		t.Run(mix.name, func(t *testing.T) {
 			t.Parallel()
-			m := startMix(t, mix.ibp, mix.programs, mix.versions)
+			m := startMix(t, mix.ibp, mix.programs, mix.versions, shortSession)
 			ctx := lane.Patience(t)
 			require.NoError(t, m.createOn(t, "unclean", []int32{2, 3}, map[string]*string{"min.insync.replicas": text("1")}))
 			m.WaitWhole(t, "unclean", 1, 2)
