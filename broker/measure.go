@@ -8,6 +8,7 @@ import (
 	"barnabas/broker/group"
 	"barnabas/broker/metrics"
 	"barnabas/broker/partition"
+	"barnabas/broker/quota"
 	"barnabas/broker/wire"
 	"barnabas/zkstate"
 )
@@ -38,6 +39,7 @@ func (b *Broker) Measure(s *metrics.Scrape) {
 	b.measureTraffic(s)
 	b.measureDirectories(s)
 	b.measureGroups(s)
+	b.measureQuotas(s)
 }
 
 func (b *Broker) measureReplicas(s *metrics.Scrape) {
@@ -162,6 +164,23 @@ func (b *Broker) measureGroups(s *metrics.Scrape) {
 		s.Set(&metrics.GroupsStable, float64(n[group.Stable]))
 		s.Set(&metrics.GroupsDead, float64(n[group.Dead]))
 	case <-late.C:
+	}
+}
+
+var quotaResources = map[quota.Kind]string{quota.Produce: "Produce", quota.Fetch: "Fetch"}
+
+func (b *Broker) measureQuotas(s *metrics.Scrape) {
+	for kind, resource := range quotaResources {
+		for _, r := range b.live.quotas.held.Rates(kind, time.Now()) {
+			labels := []metrics.Label{{Name: "resource", Value: resource}}
+			if r.Client.User != "" {
+				labels = append(labels, metrics.Label{Name: "user", Value: r.Client.User})
+			}
+			if r.Client.ID != "" {
+				labels = append(labels, metrics.Label{Name: "clientId", Value: r.Client.ID})
+			}
+			s.With(labels...).Set(&metrics.QuotaByteRate, r.PerSecond)
+		}
 	}
 }
 

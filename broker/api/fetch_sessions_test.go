@@ -115,6 +115,29 @@ func TestAPartitionThatGaveRecordsIsServedLastNextTime(t *testing.T) {
 	require.Equal(t, []string{"b", "a", "c"}, asked(w.next(id, 2, nil)))
 }
 
+func TestAnAnswerThatIsWithheldLeavesTheSessionAsItWas(t *testing.T) {
+	w := newSessionWorld(t, 10)
+	id := w.open(false, "a", "b")
+	turn := w.next(id, 1, nil)
+	same, err := w.table.passOver(&turn)
+	require.NoError(t, err)
+	require.Equal(t, id, same)
+	turn = w.next(id, 2, nil)
+	require.Equal(t, []string{"a", "b"}, asked(turn), "nobody was served")
+	_, news, err := w.table.finish(w.now, &turn, []partition.FetchResult{result("a", 1, 100), result("b", 0, 0)})
+	require.NoError(t, err)
+	require.Equal(t, []string{"a"}, told(news), "what was withheld is still news")
+
+	late := w.next(id, 3, nil)
+	w.next(id, 4, nil)
+	_, err = w.table.passOver(&late)
+	require.ErrorIs(t, err, kerr.InvalidFetchSessionEpoch)
+	first := w.table.begin(w.now, sessionRequest{asks: asksFor("a")}, w.empty)
+	none, err := w.table.passOver(&first)
+	require.NoError(t, err)
+	require.Zero(t, none, "no session is made of nothing")
+}
+
 func TestAnErrorIsToldEachTimeAndItsEndToo(t *testing.T) {
 	w := newSessionWorld(t, 10)
 	id := w.open(false, "a")

@@ -70,6 +70,9 @@ var (
 	Connections      = gauge("kafka_server_socket_server_metrics_connection_count", "Open connections of clients and brokers.")
 )
 
+// Of clients that have a quota, with labels resource and, as far as the quota is theirs, user and clientId.
+var QuotaByteRate = gauge("kafka_server_quota_byte_rate", "Bytes per second over the quota's window; resource is Produce or Fetch.")
+
 // Of the broker in its cluster.
 var (
 	BrokerState     = gauge("kafka_server_kafkaserver_brokerstate", "1 while it starts, 3 while it runs, 6 while it hands over its leaderships.")
