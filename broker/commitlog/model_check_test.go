@@ -36,7 +36,7 @@ func (m *model) stored() []plainBatch {
 // present is what is left in the segments that there are.
 func (m *model) present() []plainBatch {
 	first := m.places()[0].base
-	return slices.DeleteFunc(slices.Clone(m.plain.batches), func(b plainBatch) bool { return b.base < first })
+	return slices.DeleteFunc(slices.Clone(m.plain.batches), func(b plainBatch) bool { return b.last < first })
 }
 
 func plainOf(t *testing.T, b record.Batch) plainBatch {

@@ -94,7 +94,7 @@ func (p *plainLog) recovered(end, first, start, high int64) {
 	if start == end {
 		p.end, p.high = end, end
 	}
-	p.batches = slices.DeleteFunc(p.batches, func(b plainBatch) bool { return b.base < first })
+	p.batches = slices.DeleteFunc(p.batches, func(b plainBatch) bool { return b.last < first })
 	p.start = start
 }
 
@@ -272,7 +272,7 @@ func (p *plainLog) clean(c cleaning) {
 	met := map[int64]bool{} // producers of whose transaction there is a batch
 	var left []plainBatch
 	for _, b := range p.batches {
-		if b.base < c.first || b.base >= c.untouched {
+		if b.last < c.first || b.base >= c.untouched {
 			left = append(left, b)
 			continue
 		}

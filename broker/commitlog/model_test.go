@@ -337,7 +337,7 @@ func (m *model) reloaded() {
 // resend brings back what was committed and is lost, as the leader would.
 func (m *model) resend(batches []plainBatch) {
 	for _, b := range batches {
-		if b.base < m.plain.end || b.base >= m.committed {
+		if b.last < m.plain.end || b.base >= m.committed { // the first one may begin before the log does
 			continue
 		}
 		m.note("%d-%d again", b.base, b.last)
