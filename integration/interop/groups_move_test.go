@@ -39,17 +39,24 @@ func (g *movingGroup) stays() {
 	g.more(20)
 }
 
+// coordinatorNow waits until there is a coordinator.
+func (g *movingGroup) coordinatorNow() *cluster.Broker {
+	g.t.Helper()
+	id := 0
+	g.eventually(func() string {
+		if id = g.coordinator(); id == 0 {
+			return "there is no coordinator"
+		}
+		return ""
+	})
+	return g.pair.c.Brokers[id-1]
+}
+
 // moves makes the other broker the coordinator, so many times.
 func (g *movingGroup) moves(n int) {
 	for range n {
-		to := 0
-		g.eventually(func() string {
-			if to = 3 - g.coordinator(); to == 3 {
-				return "there is no coordinator"
-			}
-			return ""
-		})
-		g.pair.elect("__consumer_offsets", g.pair.c.Brokers[to-1], func() bool { return g.coordinator() == to })
+		to := g.pair.other(g.coordinatorNow())
+		g.pair.elect("__consumer_offsets", to, func() bool { return g.coordinator() == to.ID })
 		g.stays()
 	}
 }
@@ -60,7 +67,7 @@ func (g *movingGroup) coordinatorsStop() {
 	for range g.pair.c.Brokers {
 		g.pair.c.WaitWhole(t, "__consumer_offsets", 1, 2)
 		g.pair.c.WaitWhole(t, g.topic, 4, 2)
-		b := g.pair.c.Brokers[g.coordinator()-1]
+		b := g.coordinatorNow()
 		b.Stop(t)
 		g.eventually(func() string {
 			if at := g.coordinator(); at == 0 || at == b.ID {
