@@ -1,6 +1,7 @@
 package ssl
 
 import (
+	"bytes"
 	"crypto"
 	"crypto/tls"
 	"crypto/x509"
@@ -9,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	pkcs12 "software.sslmate.com/src/go-pkcs12"
@@ -90,11 +92,31 @@ func parsePKCS12(file []byte, password, keyPassword string) (*Store, error) {
 	if errors.Is(err, pkcs12.ErrIncorrectPassword) || errors.Is(err, pkcs12.ErrDecryption) {
 		return nil, ErrPassword
 	}
-	private, leaf, chain, err := pkcs12.DecodeChain(file, password)
+	private, first, others, err := pkcs12.DecodeChain(file, password)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
-	return &Store{Keys: []Key{{Private: private, Chain: append([]*x509.Certificate{leaf}, chain...)}}}, nil
+	return sortOut(private, append([]*x509.Certificate{first}, others...)), nil
+}
+
+// sortOut tells the chain of a key from the trusted certificates beside it: keytool puts both into one PKCS12 file in an order of
+// its own, and the library does not say which is which. A certificate of the chain that is trusted, too, is there twice.
+func sortOut(private any, certificates []*x509.Certificate) *Store {
+	key := Key{Private: private}
+	take := func(fits func(*x509.Certificate) bool) bool {
+		i := slices.IndexFunc(certificates, fits)
+		if i >= 0 {
+			key.Chain = append(key.Chain, certificates[i])
+			certificates = slices.Delete(certificates, i, i+1)
+		}
+		return i >= 0
+	}
+	take(func(c *x509.Certificate) bool { return Key{private, []*x509.Certificate{c}}.complete() })
+	for more := len(key.Chain) > 0; more; {
+		last := key.Chain[len(key.Chain)-1]
+		more = !bytes.Equal(last.RawIssuer, last.RawSubject) && take(func(c *x509.Certificate) bool { return last.CheckSignatureFrom(c) == nil })
+	}
+	return &Store{Keys: []Key{key}, Trusted: certificates}
 }
 
 // ParsePEM reads certificates, which are both the chain of the key and trusted, and the one key that keys holds, if any.

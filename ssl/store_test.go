@@ -70,3 +70,15 @@ func FuzzDecryptKey(f *testing.F) {
 	f.Add([]byte{0x30, 0x00}, "x")
 	f.Fuzz(func(t *testing.T, der []byte, password string) { _, _ = decryptKey(der, password) })
 }
+
+// together.p12 was made by keytool in the steps that Kafka's documentation has: a key, the authority as trusted, and then the key's certificate.
+func TestAKeyAndWhomItTrustsMayBeInOneFile(t *testing.T) {
+	s, err := Load("PKCS12", "testdata/together.p12", "sesame1", "")
+	require.NoError(t, err)
+	require.True(t, s.Keys[0].complete())
+	require.Len(t, s.Keys[0].Chain, 2)
+	assert.Equal(t, "server", s.Keys[0].Chain[0].Subject.CommonName)
+	assert.Equal(t, "ca", s.Keys[0].Chain[1].Subject.CommonName)
+	require.Len(t, s.Trusted, 1)
+	assert.Equal(t, "ca", s.Trusted[0].Subject.CommonName)
+}

@@ -45,8 +45,10 @@ func (g *Gate) Handle(r *wire.Request) {
 		return
 	}
 	if v.Proven != nil {
-		r.Conn.Principal = *v.Proven
 		r.Conn.FrameLimit = 0
+		if r.Conn.Principal != *v.Proven { // else it is a session begun anew, and requests that wait may be reading it
+			r.Conn.Principal = *v.Proven
+		}
 	}
 	answer := wire.Response{}
 	if v.Answer != nil {

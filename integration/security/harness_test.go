@@ -79,7 +79,7 @@ type broker struct {
 }
 
 const (
-	reauthMs           = 3000
+	reauthMs           = 4000
 	patienceOfPrograms = 3 * time.Minute // a machine may be busy
 )
 
