@@ -1,16 +1,13 @@
 package tools
 
 import (
-	"context"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/magiconair/properties"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"barnabas/tools/subcommands"
 )
@@ -95,15 +92,6 @@ func connect(settings map[string]string, more ...kgo.Opt) (*kgo.Client, error) {
 		opts = append(opts, kgo.ClientID(id))
 	}
 	return kgo.NewClient(append(opts, more...)...)
-}
-
-// serves tells whether brokers serve an API, by the answer of one of them.
-func serves(client *kgo.Client, key int16) (bool, error) {
-	resp, err := kmsg.NewPtrApiVersionsRequest().RequestWith(context.Background(), client)
-	if err != nil {
-		return false, err
-	}
-	return slices.ContainsFunc(resp.ApiKeys, func(k kmsg.ApiVersionsResponseApiKey) bool { return k.ApiKey == key }), nil
 }
 
 // readProperties reads a client property file; no path is no settings.

@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"barnabas/admin"
+	"barnabas/admin/cluster"
 )
 
 // Quotas of clients, users and addresses, and the credentials of users, have APIs of their own (KIP-546, KIP-554).
@@ -25,7 +26,7 @@ var shownParts = [][2]string{{admin.UserPart, "user-principal"}, {admin.ClientID
 
 // needAPI refuses what brokers do not serve with a sentence that says what to do.
 func (s *configsByBroker) needAPI(req kmsg.Request) error {
-	ok, err := serves(s.client, req.Key())
+	ok, err := cluster.Serves(context.Background(), s.client, req.Key())
 	if err == nil && !ok {
 		return &badArgument{fmt.Sprintf("The brokers do not serve %s; quotas and credentials can be read and changed with --zookeeper in place of --bootstrap-server", kmsg.NameForKey(req.Key()))}
 	}

@@ -6,11 +6,13 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // Cluster asks brokers through a client, which stays its maker's to close.
@@ -72,4 +74,13 @@ func IsUnreachable(err error) bool {
 		}
 	}
 	return errors.As(err, &network) || errors.As(err, &name) || strings.Contains(err.Error(), "unable to dial")
+}
+
+// Serves tells whether brokers serve an API, by the answer of one of them.
+func Serves(ctx context.Context, client kmsg.Requestor, key int16) (bool, error) {
+	resp, err := kmsg.NewPtrApiVersionsRequest().RequestWith(ctx, client)
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(resp.ApiKeys, func(k kmsg.ApiVersionsResponseApiKey) bool { return k.ApiKey == key }), nil
 }

@@ -44,10 +44,10 @@ func (e *StepError) Error() string { return e.Step + ": " + e.Err.Error() }
 // Unwrap is what went wrong.
 func (e *StepError) Unwrap() error { return e.Err }
 
-// need fails unless brokers serve an API, by the answer of one of them.
+// need fails unless brokers serve an API.
 func (c *Cluster) need(ctx context.Context, request kmsg.Request, name string) error {
-	resp, err := kmsg.NewPtrApiVersionsRequest().RequestWith(ctx, c.client)
-	if err == nil && !slices.ContainsFunc(resp.ApiKeys, func(k kmsg.ApiVersionsResponseApiKey) bool { return k.ApiKey == request.Key() }) {
+	served, err := Serves(ctx, c.client, request.Key())
+	if err == nil && !served {
 		err = fmt.Errorf("The node does not support %s", name)
 	}
 	return err

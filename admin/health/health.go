@@ -85,8 +85,8 @@ func examine(s *cluster.Snapshot) (examined, Counts) {
 		}
 	}
 	c.Offline, c.UnderReplicated, c.UnderMinISR, c.NotPreferred = len(e.offline), len(e.underReplicated), len(e.underMinISR), len(e.notPreferred)
-	for _, dirs := range s.Dirs {
-		for _, d := range dirs {
+	for _, id := range slices.Sorted(maps.Keys(s.Dirs)) {
+		for _, d := range s.Dirs[id] {
 			if d.Err != nil {
 				c.FailedDirs++
 			}

@@ -12,6 +12,7 @@ import (
 
 	"barnabas/admin/cluster"
 	"barnabas/admin/plan"
+	"barnabas/integration/purecore"
 )
 
 // whole is a cluster of three brokers in three racks in which all is well.
@@ -186,3 +187,5 @@ func TestTopicsWithTooFewReplicasForTheirMinimumAreGivenMore(t *testing.T) {
 	require.Equal(t, []string{"critical under_min_isr_partitions", "warning single_replica"}, rules(found))
 	assert.Contains(t, found[0].Commands, "barnabas topic alter --bootstrap-server h:9092 --replication-factor 2 orders")
 }
+
+func TestTheRulesTouchNothingOutside(t *testing.T) { purecore.Check(t, ".") }

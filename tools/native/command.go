@@ -115,9 +115,8 @@ func cmpArguments(d command) string {
 // perform runs a command once, or with --watch until it is interrupted; then the last run's exit code counts.
 func (d command) perform(ctx *cli.Context, format string) error {
 	// A broker that hangs is asked twice before another is.
-	const perRequest, perDial, perRetry = 4 * time.Second, 5 * time.Second, 25 * time.Second
-	client, err := tools.Connect(ctx.String("bootstrap-server"), ctx.String("command-config"),
-		kgo.RequestTimeoutOverhead(perRequest), kgo.DialTimeout(perDial), kgo.RetryTimeout(perRetry), kgo.ClientID("barnabas"))
+	const perRequest, perRetry = 4 * time.Second, 25 * time.Second
+	client, err := tools.Connect(ctx.String("bootstrap-server"), ctx.String("command-config"), "barnabas", kgo.RequestTimeoutOverhead(perRequest), kgo.RetryTimeout(perRetry))
 	if err != nil {
 		return d.end(ctx, format, err)
 	}
