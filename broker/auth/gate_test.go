@@ -78,7 +78,8 @@ func TestAClientThatFailsWaitsForItsAnswer(t *testing.T) {
 		require.NoError(t, send(g, c, handshake(1, "PLAIN")).err)
 		o := send(g, c, token(2, asAlice+"x"))
 		assert.False(t, o.ended)
-		time.Sleep(time.Second)
+		time.Sleep(time.Second) // of the bubble's clock
+		synctest.Wait()
 		require.True(t, o.ended)
 		assert.Equal(t, 100*time.Millisecond, o.after)
 		assert.Error(t, o.err)
