@@ -177,7 +177,7 @@ func (b *Broker) measureQuotas(s *metrics.Scrape) {
 				labels = append(labels, metrics.Label{Name: "user", Value: r.Client.User})
 			}
 			if r.Client.ID != "" {
-				labels = append(labels, metrics.Label{Name: "clientId", Value: r.Client.ID})
+				labels = append(labels, metrics.Label{Name: "clientId", Value: strings.ToValidUTF8(r.Client.ID, "?")}) // clients send what they like
 			}
 			s.With(labels...).Set(&metrics.QuotaByteRate, r.PerSecond)
 		}

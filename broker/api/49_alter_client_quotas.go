@@ -2,11 +2,13 @@ package api
 
 import (
 	"context"
+	"slices"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"barnabas/admin"
+	"barnabas/broker/quota"
 )
 
 // AlterClientQuotas, key 49, versions 0 and 1 (KIP-546), to any broker: it
@@ -14,8 +16,9 @@ import (
 //
 //	1  flexible
 //
-// Not honoured: quotas are kept for the brokers that enforce them, and this one
-// does not.
+// Not honoured: request_percentage, controller_mutation_rate and
+// connection_creation_rate are kept for the brokers that hold clients to them,
+// and this one does not.
 func (d *Dispatcher) alterClientQuotas(c *call, req *kmsg.AlterClientQuotasRequest) {
 	specs := make([]admin.QuotaSpec, len(req.Entries))
 	for i := range req.Entries {
@@ -35,12 +38,14 @@ func (d *Dispatcher) alterClientQuotas(c *call, req *kmsg.AlterClientQuotasReque
 		return
 	}
 	d.work(c, func(ctx context.Context) {
-		if !req.ValidateOnly {
-			d.log.Warn("client quotas are kept, but this broker does not enforce them")
-		}
 		results := d.deps.Admin.AlterClientQuotas(ctx, specs, req.ValidateOnly)
-		for _, r := range results {
+		for i, r := range results {
 			d.faults("changing a quota", r.Err)
+			for _, op := range specs[i].Ops {
+				if r.Err == nil && !op.Remove && !req.ValidateOnly && !slices.Contains(quota.Keys[:], op.Key) {
+					d.log.Warnf("the quota %s is kept, but this broker does not hold clients to it", op.Key)
+				}
+			}
 		}
 		c.answer(alteredQuotas(results))
 	})

@@ -136,7 +136,7 @@ func TestNamesAreThoseThatTheJMXExporterGivesKafkas(t *testing.T) {
 }
 
 func TestRequestsAreCountedByVersionAndTimed(t *testing.T) {
-	q := NewRequests([]API{{Key: 0, Name: "Produce", MaxVersion: 11}, {Key: 1, Name: "Fetch", MaxVersion: 17}, {Key: 3, Name: "Metadata", MaxVersion: 12}})
+	q := NewRequests([]API{{Key: 0, Name: "Produce", MaxVersion: 11}, {Key: 1, Name: "Fetch", MaxVersion: 17}, {Key: 3, Name: "Metadata", MaxVersion: 12}, {Key: 12, Name: "Heartbeat", MaxVersion: 4}})
 	for range 98 {
 		q.Answered(0, 9, time.Millisecond)
 	}
@@ -144,7 +144,8 @@ func TestRequestsAreCountedByVersionAndTimed(t *testing.T) {
 	q.Answered(0, 11, time.Second)
 	q.Answered(1, 17, 500*time.Millisecond)
 	q.Fetched(true, 500*time.Millisecond)
-	for _, bad := range [][2]int16{{-1, 0}, {2, 0}, {9, 0}, {0, -1}, {0, 12}} {
+	assert.Zero(t, testing.AllocsPerRun(100, func() { q.Answered(3, 12, time.Millisecond) }), "it is counted on the hot path")
+	for _, bad := range [][2]int16{{-1, 0}, {2, 0}, {13, 0}, {0, -1}, {0, 12}} {
 		q.Answered(bad[0], bad[1], time.Second)
 	}
 
@@ -159,7 +160,7 @@ func TestRequestsAreCountedByVersionAndTimed(t *testing.T) {
 	assert.InEpsilon(t, 1000, valueOf(t, got, RequestTime.Name, "quantile=0.99", "request=Produce"), 1.0/8)
 	assert.InEpsilon(t, 500, valueOf(t, got, RequestTime.Name, "quantile=0.999", "request=FetchFollower"), 1.0/8)
 	for _, m := range got[RequestsTotal.Name].Metric {
-		assert.NotEqual(t, "Metadata", m.Label[0].GetValue(), "what was not asked is not shown")
+		assert.NotEqual(t, "Heartbeat", m.Label[0].GetValue(), "what was not asked is not shown")
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kerr"
 
 	"barnabas/broker/commitlog"
 )
@@ -80,4 +81,16 @@ func TestAnOfflineReplicaLeavesTheTrafficOfItsTopic(t *testing.T) {
 	w.m.markOffline(w.m.Partition("a", 0))
 	_, topics := w.m.Traffic()
 	require.Empty(t, topics)
+}
+
+func TestCountingMakesNothing(t *testing.T) {
+	w := newWorld(t)
+	w.lead([]int32{1}, []int32{1})
+	p := w.m.Partition("a", 0)
+	answer := []FetchResult{{replica: p}, {replica: p, Err: kerr.OffsetOutOfRange}, {}}
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		p.countAppend(100, 1, nil)
+		p.countFollowed(100)
+		w.m.countFetches(reader{}, answer)
+	}))
 }
