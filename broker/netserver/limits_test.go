@@ -1,6 +1,7 @@
 package netserver
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -19,18 +20,19 @@ import (
 )
 
 func TestFramesOfEverySizeArriveWhole(t *testing.T) {
+	content := make([]byte, 20<<20)
+	for i := 0; i < len(content); i += 8 {
+		binary.BigEndian.PutUint64(content[i:], rand.Uint64())
+	}
 	s := start(t, testConfig(), handler{})
 	c := dial(t, s)
 	for _, size := range []int{
 		0, 1, 3, 4, 1019, 1020, 1021, 1024, 1025, 4096, firstPiece - 1, firstPiece, firstPiece + 1,
-		1 << 20, firstPiece * growth, firstPiece*growth + 1, 20 << 20, 1 << 20, 5 << 20,
+		1 << 20, firstPiece * growth, firstPiece*growth + 1, len(content), 1 << 20, 5 << 20,
 	} {
-		body := make([]byte, size)
-		for i := range body {
-			body[i] = byte(rand.Uint32())
-		}
+		body := content[len(content)-size:]
 		go c.send(body)
-		require.Equal(t, body, c.receive(), "size %d", size)
+		require.True(t, bytes.Equal(body, c.receive()), "size %d", size)
 	}
 }
 
@@ -234,7 +236,7 @@ func TestFileRangesAreSentFromTheirOffsets(t *testing.T) {
 		c := dial(t, s)
 		clients.Go(func() {
 			rnd := rand.New(rand.NewPCG(uint64(seed), 1))
-			for range 30 {
+			for range 10 {
 				var ask, want []byte
 				for range 1 + rnd.IntN(6) {
 					n := []int{1, 100, copyUpTo, copyUpTo + 1, 300 << 10, 1 << 20}[rnd.IntN(6)]

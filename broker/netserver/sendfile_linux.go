@@ -16,6 +16,10 @@ import (
 // sendfileChunk bounds one sendfile call: it does not give the processor back before it is done.
 const sendfileChunk = 4 << 20
 
+// page is the unit in which the kernel moves a file to a socket. A piece that begins inside of one takes a page more in
+// each of the kernel's steps, so the bytes up to the next page go by way of memory.
+const page = 4096
+
 // maxPieces is what the kernel takes in one sendmsg (UIO_MAXIOV).
 const maxPieces = 1024
 
@@ -142,9 +146,19 @@ func (s *socketSender) addRange(r vfs.FileRange) error {
 	if r.Length <= copyUpTo || file == nil {
 		return s.addCopy(r)
 	}
+	if into := r.Offset % page; into > 0 {
+		first := r
+		first.Length = page - into
+		if err := s.addCopy(first); err != nil {
+			return err
+		}
+		r.Offset += first.Length
+		r.Length -= first.Length
+	}
 	if err := s.push(unix.MSG_MORE); err != nil {
 		return err
 	}
+	s.scratch = s.scratch[:0] // what it held is sent
 	s.file, s.offset, s.length = file, r.Offset, r.Length
 	err := s.run(s.sendfileStep)
 	s.file = nil
@@ -155,7 +169,7 @@ func (s *socketSender) addRange(r vfs.FileRange) error {
 func (s *socketSender) addCopy(r vfs.FileRange) error {
 	for r.Length > 0 {
 		if s.scratch == nil {
-			s.scratch = wire.GetBuffer(int(min(r.Length, maxScratch)))
+			s.scratch = wire.GetBuffer(int(min(max(r.Length, page), maxScratch)))
 		}
 		free := s.scratch[len(s.scratch):cap(s.scratch)]
 		if len(free) == 0 {
