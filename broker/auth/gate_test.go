@@ -55,19 +55,21 @@ func TestOnlyListenersWithSASLAskWhoAClientIs(t *testing.T) {
 }
 
 func TestAClientIsLetInWhenItIsKnown(t *testing.T) {
-	next := &behind{}
-	g := &Gate{Next: next, MaxFrame: 100, Offers: map[string][]Offer{"IN": {{Mechanism: &Plain{Passwords: passwords}}}}}
-	c := &wire.Conn{SecurityProtocol: "SASL_SSL", Listener: "IN"}
-	g.Connected(c)
-	assert.EqualValues(t, 100, c.FrameLimit)
-	for _, frame := range [][]byte{apiVersions(3), handshake(1, "PLAIN"), token(2, asAlice), metadata()} {
-		o := send(g, c, frame)
-		<-o.ended
-		require.NoError(t, o.err)
-	}
-	assert.Equal(t, "User:alice", c.Principal.String())
-	assert.Zero(t, c.FrameLimit)
-	assert.Equal(t, behind{1, 2, 0}, *next)
+	synctest.Test(t, func(t *testing.T) {
+		next := &behind{}
+		g := &Gate{Next: next, MaxFrame: 100, Offers: map[string][]Offer{"IN": {{Mechanism: &Plain{Passwords: passwords}}}}}
+		c := &wire.Conn{SecurityProtocol: "SASL_SSL", Listener: "IN"}
+		g.Connected(c)
+		assert.EqualValues(t, 100, c.FrameLimit)
+		for _, frame := range [][]byte{apiVersions(3), handshake(1, "PLAIN"), token(2, asAlice), metadata()} {
+			o := send(g, c, frame)
+			<-o.ended
+			require.NoError(t, o.err)
+		}
+		assert.Equal(t, "User:alice", c.Principal.String())
+		assert.Zero(t, c.FrameLimit)
+		assert.Equal(t, behind{1, 2, 0}, *next)
+	})
 }
 
 func TestAClientThatFailsWaitsForItsAnswer(t *testing.T) {
