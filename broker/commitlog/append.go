@@ -354,7 +354,7 @@ func (l *Log) appendFetched(data []byte, entries []written, c *Config, info *App
 		return false, err
 	}
 	l.epochs.set(epochs, changed)
-	l.restoreStart(start)
+	l.restoreStartLocked(start)
 
 	info.FirstOffset, info.LastOffset = first.base, entries[len(entries)-1].last
 	for i := range entries {
@@ -444,12 +444,14 @@ func (l *Log) warnOfFuture(entries []written, c *Config) {
 	}
 }
 
-// restoreStart puts the start back to where it was before a log was begun anew at a batch that reaches over it.
-func (l *Log) restoreStart(start int64) {
+// restoreStartLocked puts the start back to where it was before a log was begun anew at a batch that reaches over it. What is not
+// stable is not so from there on.
+func (l *Log) restoreStartLocked(start int64) {
 	l.marks.Lock()
 	defer l.marks.Unlock()
 	if l.start.Load() < start {
 		l.start.Store(start)
 		l.setHighLocked(*l.high.Load())
+		l.updateUnstableLocked()
 	}
 }

@@ -418,6 +418,18 @@ func TestBR013TheLongestTopicNameCanBeDeletedAndCreatedAgain(t *testing.T) {
 	require.Empty(t, m.All())
 }
 
+func TestBR034WhatIsUnstableBeginsWithTheLog(t *testing.T) {
+	l := openManager(t, vfs.NewCrashFS(), smallConfig(), newClock(), "/follower").log()
+	require.NoError(t, l.TruncateFullyAndStartAt(5, -1))
+	b := record.Batch(batchSpec{count: 10, ts: 1, pid: 7, txn: true}.build(t))
+	b.SetPartitionLeaderEpoch(0)
+	_, err := l.AppendAsFollower(b)
+	require.NoError(t, err)
+	l.SetHighWatermark(10)
+	require.EqualValues(t, 5, l.StartOffset())
+	require.EqualValues(t, 5, l.LastStableOffset(), "not the batch's own offset 0, of which nothing can be read")
+}
+
 func TestBR034AFollowerTakesABatchThatBeginsBeforeItsStart(t *testing.T) {
 	fs, clk := vfs.NewCrashFS(), newClock()
 	leader := openManager(t, fs, smallConfig(), clk, "/leader").log()

@@ -40,7 +40,7 @@ type model struct {
 	// committed is the largest high watermark so far: what lies below is cut off by nobody.
 	committed int64
 	sent      map[int64][]byte // batches as they were appended, by base offset
-	// unsure: a cut or a power cut came after records were cleaned or deleted, and only those told of a producer
+	// unsure: the log was read again after records were cleaned or deleted, and they may have been all that told of a producer.
 	unsure bool
 	counts map[string]int
 	trace  []string
@@ -201,7 +201,6 @@ func (m *model) truncate() {
 	at := floor + m.rng.Int64N(m.plain.end-floor+1)
 	m.note("truncate to %d of %d", at, m.plain.end)
 	require.NoError(m.t, m.log.TruncateTo(at), "%v", m.trace)
-	m.unsure = true
 	m.plain.cut(at)
 	m.synced = min(m.synced, m.plain.end)
 	m.reloaded()
@@ -216,7 +215,6 @@ func (m *model) deleteRecords() {
 	_, err := m.log.AdvanceStartOffset(to, "test")
 	require.NoError(m.t, err)
 	m.plain.startAt(to)
-	m.unsure = true
 	m.retention()
 }
 
@@ -256,10 +254,7 @@ func (m *model) retention() {
 	first := m.places()[0].base
 	m.note("retention: the log begins at %d", first)
 	require.Contains(m.t, allowed, first, "%v", m.trace)
-	if first > m.plain.start {
-		m.plain.startAt(first)
-		m.unsure = true
-	}
+	m.plain.startAt(first)
 }
 
 // restart ends the process in order and begins another.
@@ -314,7 +309,6 @@ func (m *model) crashAt(cut int, mixes []plainLog) {
 		mixes[i].recovered(end, m.places()[0].base, m.log.StartOffset(), m.log.HighWatermark())
 		require.Equal(m.t, end, mixes[i].end, "%v", m.trace)
 	}
-	m.unsure = true
 	m.log.SetHighWatermark(mixes[0].high)
 	m.adopt(mixes)
 	m.resend(lost)
@@ -327,6 +321,7 @@ func (m *model) crashAt(cut int, mixes []plainLog) {
 // kept elsewhere too: what may be taken for decided is cut off by nobody.
 func (m *model) reloaded() {
 	m.plain.trusted, m.plain.trustable = 0, m.plain.end
+	m.unsure = m.unsure || m.plain.deleted > 0 || m.plain.decided > 0
 	for _, b := range m.plain.batches {
 		if b.control {
 			m.committed = max(m.committed, b.base+1)
@@ -365,7 +360,7 @@ func (m *model) refetch() {
 	require.NoError(m.t, m.log.TruncateFullyAndStartAt(end, -1))
 	require.NoError(m.t, m.log.Err())
 	m.plain = plainLog{start: end, high: end, end: end, dirty: -1}
-	m.committed, m.unsure = end, true
+	m.committed, m.unsure = end, false
 	m.epoch++
 	require.NoError(m.t, m.log.AssignEpochStart(m.epoch, end))
 }
