@@ -26,7 +26,7 @@ func startPair(t *testing.T, ibp string, programs ...cluster.Program) *pair {
 	t.Helper()
 	p := &pair{t: t}
 	p.c = cluster.StartMixed(t, zktest.Real(t).Addr(), programs, map[string]string{
-		"inter.broker.protocol.version": ibp, "min.insync.replicas": "1", "default.replication.factor": "2", "zookeeper.session.timeout.ms": "4000", "replica.lag.time.max.ms": "3000",
+		"inter.broker.protocol.version": ibp, "min.insync.replicas": "1", "default.replication.factor": "2", "zookeeper.session.timeout.ms": "6000", "replica.lag.time.max.ms": "3000",
 		"transaction.state.log.num.partitions": "1", "transaction.state.log.replication.factor": "2", "transaction.state.log.min.isr": "1",
 		"offsets.topic.num.partitions": "1", "offsets.topic.replication.factor": "2", "group.initial.rebalance.delay.ms": "100",
 		"auto.leader.rebalance.enable": "false", "controlled.shutdown.retry.backoff.ms": "500",
