@@ -23,6 +23,7 @@ const (
 	lasting       = 10          // a directory that is full again within so many pauses gets one twice as long
 	longestPause  = 5 * time.Minute
 	reportBackoff = time.Second
+	askAgain      = 5 * time.Second
 )
 
 // rooms is how patient to be with directories that fill up.
@@ -134,6 +135,12 @@ func (b *Broker) awaitRoom(dir string) bool {
 		b.log.WithError(err).Warn("storing this broker's identity in a log directory that came back")
 	}
 	b.replicas.LogDirReturned(dir)
+	b.following.Go(func() {
+		// While Apache Kafka's controller waits for the answer to its order it takes the replicas to be offline, and does not tell them whom it elects meanwhile.
+		if waitFor(b.life, askAgain) {
+			b.reportDirs()
+		}
+	})
 	return true
 }
 

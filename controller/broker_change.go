@@ -267,11 +267,29 @@ func (c *Core) leaderAndISRAnswered(id int32, req *kmsg.LeaderAndISRRequest, res
 		return nil
 	}
 	c.logf(LogInfo, "broker %d has %d replicas of a failed log directory again", id, len(back))
+	told := leaderEpochsTold(req)
 	for _, r := range back {
 		c.outbox.updateMetadata(c, c.cluster.registered(), r.TopicPartition)
+		if l := c.cluster.partition(r.TopicPartition).leadership; l != nil && l.leaderEpoch != told[r.TopicPartition] {
+			// Whoever was elected since was made known to the replicas that were online then.
+			c.outbox.leaderAndISR(c, []int32{id}, r.TopicPartition, false)
+		}
 	}
 	c.outbox.flush(c)
 	return c.replicasBack(back)
+}
+
+func leaderEpochsTold(req *kmsg.LeaderAndISRRequest) map[TopicPartition]int32 {
+	told := map[TopicPartition]int32{}
+	for _, p := range req.PartitionStates {
+		told[TopicPartition{p.Topic, p.Partition}] = p.LeaderEpoch
+	}
+	for _, t := range req.TopicStates {
+		for _, p := range t.PartitionStates {
+			told[TopicPartition{t.Topic, p.Partition}] = p.LeaderEpoch
+		}
+	}
+	return told
 }
 
 type partitionCode struct {

@@ -14,6 +14,9 @@ package commitlog
 //   - appends, truncations, retention, flushes and renames look at Log.Err again under the log's locks;
 //   - a cleaning notices at its next read that the log is out of use. It is not waited for but come back to.
 //
+// What is found is synced, or a power cut would take back what others believe this replica to have; and a disk that has lost
+// something on its way says so then.
+//
 // The new logs come into use together, when all of them are open: a checkpoint that was written before would lose what
 // is known of the others.
 //
@@ -188,12 +191,17 @@ func (m *Manager) loadAgain(d *managedDir, life *logDir) ([]*Log, foundDir, erro
 	var mu sync.Mutex
 	var logs []*Log
 	err = m.eachFound(life, found, func(f foundLog) error {
-		if l := m.loadLog(life, f, &found); l != nil {
-			mu.Lock()
-			logs = append(logs, l)
-			mu.Unlock()
+		l := m.loadLog(life, f, &found)
+		if l == nil {
+			return nil
 		}
-		return nil
+		mu.Lock()
+		logs = append(logs, l)
+		mu.Unlock()
+		if l.corrupt.Load() != nil || l.EndOffset() <= l.RecoveryPoint() {
+			return nil
+		}
+		return l.Flush()
 	})
 	return logs, found, errors.Join(err, life.err())
 }

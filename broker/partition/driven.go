@@ -36,8 +36,8 @@ func (d Driven) ReviewISRs() {
 	}
 }
 
-// OfflineFailedDirs takes the replicas of failed directories offline.
-func (d Driven) OfflineFailedDirs() { d.followDirs() }
+// FollowDirs takes the replicas of failed directories offline and brings back those of directories that came back.
+func (d Driven) FollowDirs() { d.followDirs() }
 
 // Flushes is how many partitions wait for a flush.
 func (d Driven) Flushes() int {

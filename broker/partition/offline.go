@@ -11,22 +11,18 @@ import (
 // Replicas out of service (KIP-112, H45), and how they come back (H46).
 //
 // A replica whose log cannot be used keeps its name: a nil in Manager.mu.partitions, so that clients and the controller
-// are answered KAFKA_STORAGE_ERROR. When its directory comes back, which only one does that was full, the name is
-// forgotten, and the controller's next order makes the replica anew, like that of a broker that has just started.
+// are answered KAFKA_STORAGE_ERROR. When its directory comes back, which only one does that was full, the controller is
+// asked for orders, and an order makes the replica anew, like that of a broker that has just started.
 //
-// But not before the controller has taken notice of its being gone. Until then the replica is, to the controller, the
-// leader of the present epoch, or a member of the ISR, with everything that it had before; and a log that comes back may
-// be shorter: somebody has made room by hand. A replica that led on in the same epoch could give an offset to another
-// record; one that counted as in sync could be elected without what was committed. A controller that is answered
-// KAFKA_STORAGE_ERROR takes the replica out of leadership and ISR, and tells it so with a StopReplica, Kafka's as well as
-// ours. That StopReplica is what is waited for.
-
-// offline is what is known of a replica out of service. It is kept until an order has put the replica into service: one
-// that fails once more before that is no news to the controller, which will not tell again.
-type offline struct {
-	known bool // to a controller
-	back  bool // the log can be had again
-}
+// But not any order. To a controller that has not taken notice the replica is the leader of the present epoch, or a member
+// of the ISR, with everything that it had before; and a log that comes back may be shorter: somebody has made room by
+// hand. A replica that led on in the same epoch could give an offset to another record; one that counted as in sync could
+// be elected without what was committed. Such an order is refused. The refusal is what a controller takes notice by: it takes
+// the replica out of leadership and ISR, and says so with a StopReplica, upon which it is asked again.
+//
+// That StopReplica may come late, when an order has brought the replica back already: it names the leader epoch of that
+// order. The controller goes on to believe that the replica follows, which does not. So it is offline once more, and the
+// controller is asked for another order.
 
 // dirEvent is a log directory that failed or came back.
 type dirEvent struct {
@@ -100,67 +96,66 @@ func (m *Manager) tellGone(gone []*Partition) {
 	m.cfg.OnRoles(roles)
 }
 
-// bringBack makes a place for the replicas of a directory that came back, for those that a controller knows to be gone
-// at once. Also for those that have no log at all, once there is no directory left that may hold one.
+// bringBack lets the replicas of a directory that came back be made anew. Also those that have no log at all, once there
+// is no directory left that may hold one.
 func (m *Manager) bringBack(dir string) {
 	all := !slices.ContainsFunc(m.logs.Dirs(), func(d commitlog.DirInfo) bool { return d.Err != nil })
-	back, waiting := 0, 0
+	back := 0
 	m.mu.Lock()
-	for tp, o := range m.mu.offline {
+	for tp := range m.mu.offline {
 		log := m.logs.Get(tp)
-		if m.mu.partitions[tp] != nil || log == nil && !all || log != nil && log.ParentDir() != dir {
-			continue
-		}
-		o.back = true
-		m.mu.offline[tp] = o
-		if m.returnLocked(tp) {
+		if log == nil && all || log != nil && log.ParentDir() == dir {
+			m.mu.offline[tp] = true
 			back++
-		} else {
-			waiting++
 		}
 	}
 	m.mu.Unlock()
 	m.resumeMovesTo(dir)
-	m.cfg.Log.WithField("dir", dir).Warnf("log directory came back with %d replicas; %d more wait until the controller knows that they were gone", back, waiting)
-	if back+waiting > 0 {
+	m.cfg.Log.WithField("dir", dir).Warnf("log directory came back with %d replicas", back)
+	if back > 0 {
 		m.announceReturn()
 	}
 }
 
-// returnLocked forgets that a replica is offline, if it is time.
-func (m *Manager) returnLocked(tp commitlog.TopicPartition) bool {
-	o := m.mu.offline[tp]
-	p, named := m.mu.partitions[tp]
-	if !o.known || !o.back || !named || p != nil {
+// mayReturn tells that an order can be carried out for a replica that was offline, and forgets that it was.
+func (m *Manager) mayReturn(o *LeaderAndISRPartition, tp commitlog.TopicPartition) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.mu.offline[tp] || o.trusts(m.cfg.BrokerID) {
 		return false
 	}
+	delete(m.mu.offline, tp)
 	delete(m.mu.partitions, tp)
-	m.mu.offline[tp] = offline{known: true}
 	return true
 }
 
-// offlineIsKnown notes that a controller has stopped a replica; true when that lets the replica come back.
-func (m *Manager) offlineIsKnown(tp commitlog.TopicPartition) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	o, is := m.mu.offline[tp]
-	if !is {
-		return false
-	}
-	o.known = true
-	m.mu.offline[tp] = o
-	return m.returnLocked(tp)
+// trusts tells that the order takes a replica to have all that it had. One that is the last that was in sync does not lead
+// before it is elected, in another epoch.
+func (o *LeaderAndISRPartition) trusts(id int32) bool {
+	last := o.Leader < 0 && len(o.ISR) == 1
+	return o.Leader == id || slices.Contains(o.ISR, id) && !last
 }
 
-// inService forgets what is known of replicas that were offline.
-func (m *Manager) inService(ts []transition) {
+// isBack tells that a replica waits for an order to come back.
+func (m *Manager) isBack(tp commitlog.TopicPartition) bool {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.mu.offline[tp]
+}
+
+// stoppedLate tells that a StopReplica is older than the order by which the replica came back, and nothing happened since.
+func (p *Partition) stoppedLate(epoch int32) bool {
+	_, now := p.leaderHint()
+	return p.returned.yes && now == p.returned.epoch && (epoch == now || epoch == EpochNotGiven)
+}
+
+// returnAgain takes a replica that came back out of service until the next order.
+func (m *Manager) returnAgain(p *Partition) {
+	m.cfg.Log.WithField("partition", p.tp.String()).Warn("replica that came back was stopped by an older order; the controller is asked for another")
+	m.takeOffline([]*Partition{p})
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	for i := range ts {
-		if ts[i].out.Err == nil {
-			delete(m.mu.offline, ts[i].p.tp)
-		}
-	}
+	m.mu.offline[p.tp] = true
+	m.mu.Unlock()
 }
 
 func (m *Manager) announceReturn() {
@@ -206,7 +201,7 @@ func (m *Manager) markOffline(p *Partition) {
 	if m.mu.partitions[p.tp] == p {
 		m.mu.partitions[p.tp] = nil
 		m.leaveTrafficLocked(p)
-		m.mu.offline[p.tp] = offline{known: m.mu.offline[p.tp].known}
+		m.mu.offline[p.tp] = false
 	}
 	m.mu.Unlock()
 }

@@ -74,11 +74,12 @@ func TestH46_ReplicasOfADirectoryThatWasFullComeBack(t *testing.T) {
 
 	w.room()
 	require.EqualValues(t, 1, w.returns.Load())
-	require.Zero(t, w.m.Counts().Offline)
-	require.Error(t, w.produced(1, batch(1, 1)).Err, "nobody said yet that it leads")
-	o := w.order(1, []int32{1}, []int32{1})
+	require.ErrorIs(t, w.produced(1, batch(1, 1)).Err, kerr.KafkaStorageError, "nobody said yet that it leads")
+	o := w.order(None, []int32{1}, []int32{1})
 	o.IsNew = false
 	require.NoError(t, w.apply(o)[0].Err)
+	require.Zero(t, w.m.Counts().Offline)
+	w.lead([]int32{1}, []int32{1})
 	got := w.produced(-1, batch(1, 1))
 	require.NoError(t, got.Err)
 	require.EqualValues(t, 5, got.BaseOffset)
@@ -86,23 +87,62 @@ func TestH46_ReplicasOfADirectoryThatWasFullComeBack(t *testing.T) {
 }
 
 // What the controller does not know to be gone could be made to lead in the epoch in which it led, with less than it had.
-func TestAReplicaComesBackOnlyWhenTheControllerKnowsThatItWasGone(t *testing.T) {
+func TestAReplicaThatTheControllerTrustsDoesNotComeBack(t *testing.T) {
 	w := newFullWorld(t)
 	w.lead([]int32{1, 2}, []int32{1, 2})
 	w.fill()
 	w.room()
 	require.EqualValues(t, 1, w.returns.Load(), "so that the controller asks")
-	same := LeaderAndISRPartition{Topic: "a", Leader: 1, LeaderEpoch: w.epoch, ISR: []int32{1, 2}, PartitionEpoch: w.epoch, Replicas: []int32{1, 2}, ControllerEpoch: 1, TopicID: commitlog.TopicID{1}}
-	require.ErrorIs(t, w.apply(same)[0].Err, kerr.KafkaStorageError)
-	require.ErrorIs(t, w.produced(1, batch(1, 1)).Err, kerr.KafkaStorageError)
-	w.stopped(w.epoch + 1)
+	for _, trusting := range []LeaderAndISRPartition{
+		{Leader: 1, LeaderEpoch: w.epoch, ISR: []int32{1, 2}},
+		{Leader: 2, LeaderEpoch: w.epoch + 1, ISR: []int32{2, 1}},
+		{Leader: None, LeaderEpoch: w.epoch + 1, ISR: []int32{2, 1}},
+	} {
+		trusting.Topic, trusting.Replicas, trusting.ControllerEpoch, trusting.TopicID = "a", []int32{1, 2}, 1, commitlog.TopicID{1}
+		require.ErrorIs(t, w.apply(trusting)[0].Err, kerr.KafkaStorageError)
+		require.ErrorIs(t, w.produced(1, batch(1, 1)).Err, kerr.KafkaStorageError)
+	}
+	w.stopped(w.epoch + 2)
 	require.EqualValues(t, 2, w.returns.Load(), "so that the controller asks again")
-	w.epoch++
-	w.follow([]int32{1, 2})
+	w.epoch += 2
+	require.NoError(t, w.apply(w.order(2, []int32{1, 2}, []int32{2}))[0].Err)
 	require.Len(t, w.fetchers.added, 1)
 }
 
-// A directory that fills up again before the first order is no news to the controller: it will not say so twice.
+// The StopReplica by which the controller took notice comes when an order has brought the replica back already.
+func TestAReplicaThatIsStoppedByAnOlderOrderComesBackAgain(t *testing.T) {
+	for _, epoch := range []func(int32) int32{func(known int32) int32 { return known }, func(int32) int32 { return EpochNotGiven }} {
+		w := newFullWorld(t)
+		w.lead([]int32{1, 2}, []int32{1, 2})
+		w.fill()
+		w.room()
+		o := w.order(2, []int32{1, 2}, []int32{2})
+		require.NoError(t, w.apply(o)[0].Err)
+		_, each := w.m.StopReplicas(StopReplicas{ControllerEpoch: 1, BrokerEpoch: -1, Partitions: []StopReplica{{Topic: "a", LeaderEpoch: epoch(w.epoch)}}})
+		require.NoError(t, each[0].Err)
+		require.EqualValues(t, 2, w.returns.Load())
+		require.NoError(t, w.apply(o)[0].Err, "the same order is carried out anew")
+		require.Len(t, w.fetchers.added, 2)
+
+		require.NoError(t, w.apply(w.order(2, []int32{1, 2}, []int32{2}))[0].Err)
+		_, each = w.m.StopReplicas(StopReplicas{ControllerEpoch: 1, BrokerEpoch: -1, Partitions: []StopReplica{{Topic: "a", LeaderEpoch: epoch(w.epoch)}}})
+		require.NoError(t, each[0].Err)
+		require.EqualValues(t, 2, w.returns.Load(), "this one is meant")
+	}
+}
+
+func TestAReplicaThatIsBackCanBeDeleted(t *testing.T) {
+	w := newFullWorld(t)
+	w.lead([]int32{1}, []int32{1})
+	w.fill()
+	w.room()
+	_, each := w.m.StopReplicas(StopReplicas{ControllerEpoch: 1, BrokerEpoch: -1, Partitions: []StopReplica{{Topic: "a", LeaderEpoch: EpochDuringDelete, Delete: true}}})
+	require.NoError(t, each[0].Err)
+	require.Nil(t, w.logs.Get(topicA))
+	require.Zero(t, w.m.Counts().Offline)
+}
+
+// A directory that fills up again before the first order is no news to the controller.
 func TestAReplicaThatIsGoneAgainBeforeItServedComesBack(t *testing.T) {
 	w := newFullWorld(t)
 	w.lead([]int32{1, 2}, []int32{1, 2})
@@ -124,7 +164,7 @@ func TestAReplicaThatIsGoneAgainBeforeItServedComesBack(t *testing.T) {
 		require.ErrorIs(t, w.apply(o)[0].Err, kerr.KafkaStorageError)
 	}
 	w.room()
-	w.follow([]int32{1, 2})
+	require.NoError(t, w.apply(w.order(2, []int32{1, 2}, []int32{2}))[0].Err)
 }
 
 func TestWhoCoordinatesInAFailedDirectoryIsTold(t *testing.T) {
@@ -153,8 +193,8 @@ func TestAReplicaWithoutALogIsMadeWhenNoDirectoryIsMissing(t *testing.T) {
 	o := w.order(2, []int32{1, 2}, []int32{1, 2})
 	o.Partition = 1
 	require.ErrorIs(t, w.apply(o)[0].Err, kerr.KafkaStorageError)
-	_, _ = w.m.StopReplicas(StopReplicas{ControllerEpoch: 1, BrokerEpoch: -1, Partitions: []StopReplica{{Topic: "a", Partition: 1, LeaderEpoch: o.LeaderEpoch}}})
 	w.room()
+	o.ISR = []int32{2}
 	require.NoError(t, w.apply(o)[0].Err)
 	require.NotNil(t, w.m.Partition("a", 1))
 }

@@ -84,8 +84,6 @@ func (m *Manager) ApplyLeaderAndISR(req LeaderAndISR) (all error, each []Partiti
 	if len(renamed) > 0 {
 		m.fetchers.Add(renamed)
 	}
-	m.inService(leaders)
-	m.inService(followers)
 	m.goOnMoving(leaders)
 	m.goOnMoving(followers)
 	m.tellRoles(leaders, followers)
@@ -112,7 +110,8 @@ func (m *Manager) classify(o *LeaderAndISRPartition, tp commitlog.TopicPartition
 	m.mu.RLock()
 	p, known := m.mu.partitions[tp]
 	m.mu.RUnlock()
-	if known && p == nil {
+	back := known && p == nil && m.mayReturn(o, tp)
+	if known && p == nil && !back {
 		return nil, kerr.KafkaStorageError
 	}
 	if !slices.Contains(o.Replicas, m.cfg.BrokerID) {
@@ -138,6 +137,9 @@ func (m *Manager) classify(o *LeaderAndISRPartition, tp commitlog.TopicPartition
 		p.state.brokers = m.mu.brokers
 		m.mu.partitions[tp] = p
 		m.mu.Unlock()
+		if back {
+			p.returned.yes, p.returned.epoch = true, o.LeaderEpoch
+		}
 		return p, nil
 	}
 	_, epoch := p.leaderHint()

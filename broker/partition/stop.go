@@ -30,12 +30,9 @@ func (m *Manager) StopReplicas(req StopReplicas) (all error, each []PartitionErr
 		each[i].Err = m.mayStop(tp, r)
 		if each[i].Err == nil {
 			stop = append(stop, i)
-		} else if m.offlineIsKnown(tp) {
+		} else if m.isBack(tp) {
 			returned = true
 		}
-	}
-	if returned {
-		m.announceReturn()
 	}
 
 	// Fetchers first: they append to the logs that may go.
@@ -49,7 +46,10 @@ func (m *Manager) StopReplicas(req StopReplicas) (all error, each []PartitionErr
 		tp, del := each[i].TP, req.Partitions[i].Delete
 		if del {
 			each[i].Err = m.remove(tp, m.logs.Delete)
-		} else if p := m.lookup(tp); p != nil {
+		} else if p := m.lookup(tp); p != nil && p.stoppedLate(req.Partitions[i].LeaderEpoch) {
+			m.returnAgain(p)
+			returned = true
+		} else if p != nil {
 			p.wakeAll()
 		}
 		if each[i].Err == nil {
@@ -58,6 +58,9 @@ func (m *Manager) StopReplicas(req StopReplicas) (all error, each []PartitionErr
 	}
 	if m.cfg.OnRoles != nil && len(roles) > 0 {
 		m.cfg.OnRoles(roles)
+	}
+	if returned {
+		m.announceReturn()
 	}
 	return nil, each
 }
@@ -70,7 +73,7 @@ func (m *Manager) mayStop(tp commitlog.TopicPartition, r StopReplica) error {
 	p, known := m.mu.partitions[tp]
 	m.mu.RUnlock()
 	if p == nil {
-		if known {
+		if known && !(r.Delete && m.isBack(tp)) {
 			return kerr.KafkaStorageError
 		}
 		return nil // the log may be on disk all the same: the broker was down meanwhile
@@ -90,6 +93,9 @@ func (m *Manager) remove(tp commitlog.TopicPartition, do func(commitlog.TopicPar
 	if p != nil {
 		delete(m.mu.partitions, tp)
 		m.leaveTrafficLocked(p)
+	} else if m.mu.offline[tp] {
+		delete(m.mu.partitions, tp)
+		delete(m.mu.offline, tp)
 	}
 	m.mu.Unlock()
 	if p != nil {

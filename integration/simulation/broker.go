@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -35,7 +36,7 @@ type broker struct {
 	coordinators *coordinators
 	isr          *isrChanges
 	flushing     bool
-	failed       bool // a directory failed; the process ends
+	failed       bool // the directory failed: the process ends, or there is no room
 }
 
 const (
@@ -71,7 +72,7 @@ func newBroker(n *node) *broker {
 		policy = partition.FlushAsKafka
 	}
 	b.replicas = partition.NewDriven(partition.Config{
-		BrokerID: n.id, ReplicaLagTimeMax: lagMax, Flush: policy, FS: n.disk, Log: s.logger(n), Now: s.wallClock, OnRoles: b.roles,
+		BrokerID: n.id, ReplicaLagTimeMax: lagMax, Flush: policy, FS: n.disk, Log: s.logger(n), Now: s.wallClock, OnRoles: b.roles, OnReturn: n.notifyDirs,
 	}, logs.Manager, b.isr, (*followings)(b))
 	return b
 }
@@ -111,15 +112,37 @@ func (b *broker) dirFailed(dir string, err error) {
 		return
 	}
 	b.failed = true
-	b.n.s.w.tell("node %d: directory %s failed", b.n.id, dir)
+	b.n.s.w.tell("node %d: directory %s failed: %v", b.n.id, dir, err)
 	if b.replicas.Manager != nil {
 		b.replicas.LogDirFailed(dir)
 	}
 	b.n.later(0, func() {
-		b.replicas.OfflineFailedDirs()
+		b.replicas.FollowDirs()
+		if b.logs != nil && b.logs.Dirs()[0].Full {
+			b.n.notifyDirs()
+			b.n.later(lookForRoom, b.awaitRoom)
+			return
+		}
 		b.n.crash(processEnds)
 		b.n.s.w.in(b.n.s.w.between(100*time.Millisecond, 2*time.Second), b.n.startAgain)
 	})
+}
+
+const lookForRoom = 300 * time.Millisecond
+
+// awaitRoom goes on without a restart when there is room on the disk.
+func (b *broker) awaitRoom() {
+	switch err := b.logs.Reopen(dataDir); {
+	case errors.Is(err, commitlog.ErrNoRoom):
+		b.n.later(lookForRoom, b.awaitRoom)
+	case err != nil:
+		b.n.s.check(false, "H46: node %d: a directory that lacked only room does not come back: %v", b.n.id, err)
+	default:
+		b.n.s.Done.Reopened++
+		b.failed = false
+		b.replicas.LogDirReturned(dataDir)
+		b.replicas.FollowDirs()
+	}
 }
 
 // newEpoch takes up a newer broker epoch, from its own registration or from an order that came before the broker knew

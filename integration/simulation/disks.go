@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"syscall"
 	"time"
 
 	"barnabas/broker/partition"
@@ -135,6 +136,27 @@ func breakDisk(s *Sim, n *node) {
 	})
 	disk := n.disk
 	s.unlessCalm(4*time.Second, func() { disk.Inject(nil) })
+}
+
+// fillDisk leaves no room on a node's disk for a while. The broker goes on without its replicas, and with them when there is
+// room again.
+func fillDisk(s *Sim, n *node) {
+	if !n.up || n.broker.failed {
+		return
+	}
+	s.Done.DiskErrors++
+	s.w.tell("node %d: its disk is about to be full", n.id)
+	left := s.w.rand.IntN(20)
+	n.disk.Inject(func(o vfs.Op) error {
+		if o.Kind == vfs.OpWrite || o.Kind == vfs.OpCreate {
+			if left--; left < 0 {
+				return syscall.ENOSPC
+			}
+		}
+		return nil
+	})
+	disk := n.disk
+	s.unlessCalm(s.w.between(500*time.Millisecond, 4*time.Second), func() { disk.Inject(nil) })
 }
 
 // operate is an operator who looks for replicas that their broker took out of use because something that was safe is

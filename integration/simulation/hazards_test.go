@@ -95,6 +95,12 @@ func TestH38_AReassignmentEndsAsAskedOrIsTakenBack(t *testing.T) {
 	fails(t, 40, only, "members of the ISR that move away are left out")
 }
 
+// Disks fill up and are given room again, and the brokers go on without a restart.
+func TestH46_ADiskThatWasFullIsUsedAgain(t *testing.T) {
+	only := scenario{kinds: []func(*Sim, *node){fillDisk, fillDisk, crash, pause, cutLink, deposeController}, works: []func(*Sim){createTopic, deleteTopic, flipLeader, reassignByAPI}}
+	holds(t, 12, only, func(d Tally) int { return d.Reopened })
+}
+
 // Batches are repeated over crashes and changes of the leader, and are there once.
 func TestH50_RepeatedBatchesAreThereOnce(t *testing.T) {
 	only := scenario{kinds: []func(*Sim, *node){crash, pause, cutLink}, works: []func(*Sim){createTopic, flipLeader, reassignByAPI}, clubs: &clubs{}}

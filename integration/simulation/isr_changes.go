@@ -222,6 +222,16 @@ func (n *node) notifyISR(note []byte) {
 		}})
 }
 
+// notifyDirs tells the controller of a directory that failed or came back.
+func (n *node) notifyDirs() {
+	n.zk.submit(&unit{ops: []zkstate.Op{zkstate.CreateSequential(zkstate.LogDirEventNotificationPath+"/log_dir_event_", zkstate.EncodeLogDirEvent(n.id))},
+		done: func(_ []zkstate.Result, err error) {
+			if err != nil {
+				n.later(time.Second, n.notifyDirs)
+			}
+		}})
+}
+
 // call asks another node something over the network. answered is called once while this incarnation lives: with the
 // answer, or with none when the time is over.
 func call[R any](n, target *node, timeout time.Duration, do func(*node, func(R)), answered func(R)) {

@@ -53,11 +53,11 @@ type Sim struct {
 
 // Tally counts what a run did, so that a lane that did nothing cannot pass for one that found nothing.
 type Tally struct {
-	Steps, Transactions, Elections, Crashes, Pauses, Cuts, Expiries, Lost, Repeated int
-	TopicsCreated, TopicsDeleted, Reassignments, ISRChanges                         int
-	Joins, Commits, CommittedTxns, AbortedTxns, Markers, Loads                      int
-	Isolated, Flips, Unclean                                                        int
-	Damaged, PowerCuts, DiskErrors, ClockJumps, Leads, Committed, Acked, Read       int
+	Steps, Transactions, Elections, Crashes, Pauses, Cuts, Expiries, Lost, Repeated     int
+	TopicsCreated, TopicsDeleted, Reassignments, ISRChanges                             int
+	Joins, Commits, CommittedTxns, AbortedTxns, Markers, Loads                          int
+	Isolated, Flips, Unclean                                                            int
+	Damaged, PowerCuts, DiskErrors, Reopened, ClockJumps, Leads, Committed, Acked, Read int
 }
 
 const (

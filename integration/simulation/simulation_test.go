@@ -156,6 +156,7 @@ func (t *Tally) add(o Tally) {
 	t.Damaged += o.Damaged
 	t.PowerCuts += o.PowerCuts
 	t.DiskErrors += o.DiskErrors
+	t.Reopened += o.Reopened
 	t.ClockJumps += o.ClockJumps
 	t.Leads += o.Leads
 	t.Committed += o.Committed
