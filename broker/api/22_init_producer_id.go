@@ -37,8 +37,10 @@ func (d *Dispatcher) initProducerID(c *call, req *kmsg.InitProducerIDRequest) {
 // mayWriteIdempotently asks for a right on the cluster, or, as since KIP-679, for one to
 // write to any topic.
 func (d *Dispatcher) mayWriteIdempotently(c *call) bool {
-	return d.seesCluster(c, kmsg.ACLOperationIdempotentWrite) ||
-		d.deps.Authorizer.AllowsAny(*c.who, kmsg.ACLOperationWrite, kmsg.ACLResourceTypeTopic)
+	if d.seesCluster(c, kmsg.ACLOperationIdempotentWrite) || d.deps.Authorizer.AllowsAny(*c.who, kmsg.ACLOperationWrite, kmsg.ACLResourceTypeTopic) {
+		return true
+	}
+	return d.mayCluster(c, kmsg.ACLOperationIdempotentWrite) // which says that it is denied
 }
 
 func (d *Dispatcher) initTransactional(c *call, req *kmsg.InitProducerIDRequest) {

@@ -15,7 +15,7 @@ import (
 // cost a comparison with nil.
 
 // may tells whether the client may do an operation on a resource. A denial is
-// logged: somebody asked for what he may not have.
+// logged, in the words of Kafka's authorizer: somebody asked for what he may not have.
 func (d *Dispatcher) may(c *call, op kmsg.ACLOperation, resource kmsg.ACLResourceType, name string) bool {
 	return d.deps.Authorizer == nil || d.decide(c, op, resource, name, logrus.InfoLevel)
 }
@@ -54,7 +54,7 @@ func (d *Dispatcher) decide(c *call, op kmsg.ACLOperation, resource kmsg.ACLReso
 	}
 	if d.audit.Logger.IsLevelEnabled(level) {
 		d.audit.Logf(level, "Principal = %s is %s Operation = %s from host = %s on resource = %s:LITERAL:%s for request = %s",
-			c.who.Principal, word, op, c.who.Host, resource, name, kmsg.NameForKey(c.header.Key))
+			c.who.Principal, word, admin.ACLWord(op.String()), c.who.Host, admin.ACLWord(resource.String()), name, kmsg.NameForKey(c.header.Key))
 	}
 	return allowed
 }
