@@ -33,33 +33,7 @@ func (d *reassignmentByBroker) brokers() ([]plan.Broker, error) {
 }
 
 func (d *reassignmentByBroker) replicas(topics []string) (plan.Assignment, map[string]error, error) {
-	found, failed := plan.Assignment{}, map[string]error{}
-	if len(topics) == 0 {
-		return found, failed, nil
-	}
-	req := kmsg.NewPtrMetadataRequest()
-	for _, name := range topics {
-		t := kmsg.NewMetadataRequestTopic()
-		t.Topic = kmsg.StringPtr(name)
-		req.Topics = append(req.Topics, t)
-	}
-	resp, err := req.RequestWith(context.Background(), d.client)
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, t := range resp.Topics {
-		if t.Topic == nil {
-			continue
-		}
-		if err := answered(t.ErrorCode, nil); err != nil {
-			failed[*t.Topic] = err
-			continue
-		}
-		for _, p := range t.Partitions {
-			found[plan.Partition{Topic: *t.Topic, ID: p.Partition}] = p.Replicas
-		}
-	}
-	return found, failed, nil
+	return cluster.New(d.client).Replicas(context.Background(), topics)
 }
 
 func (d *reassignmentByBroker) active() (map[plan.Partition]moving, error) {

@@ -40,11 +40,11 @@ func brokersOf(resp *kmsg.MetadataResponse) []Broker {
 	return list
 }
 
-// Replicas tells where the partitions of topics are. The first topic about which nothing can be told is the error.
-func (c *Cluster) Replicas(ctx context.Context, topics []string) (plan.Assignment, error) {
-	found := plan.Assignment{}
+// Replicas tells where the partitions of topics are, and the errors of topics about which nothing can be told.
+func (c *Cluster) Replicas(ctx context.Context, topics []string) (found plan.Assignment, failed map[string]error, err error) {
+	found, failed = plan.Assignment{}, map[string]error{}
 	if len(topics) == 0 {
-		return found, nil
+		return found, failed, nil
 	}
 	var asked []kmsg.MetadataRequestTopic
 	for _, name := range topics {
@@ -54,18 +54,19 @@ func (c *Cluster) Replicas(ctx context.Context, topics []string) (plan.Assignmen
 	}
 	resp, err := c.metadata(ctx, asked)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, t := range resp.Topics {
 		if t.Topic == nil {
 			continue
 		}
 		if err := Answered(t.ErrorCode, nil); err != nil {
-			return nil, err
+			failed[*t.Topic] = err
+			continue
 		}
 		for _, p := range t.Partitions {
 			found[plan.Partition{Topic: *t.Topic, ID: p.Partition}] = p.Replicas
 		}
 	}
-	return found, nil
+	return found, failed, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/csv"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -178,9 +179,12 @@ func (c *Cluster) Scope(ctx context.Context, args []string) ([]plan.Partition, e
 	if err != nil {
 		return nil, err
 	}
-	replicas, err := c.Replicas(ctx, whole)
+	replicas, failed, err := c.Replicas(ctx, whole)
 	if err != nil {
 		return nil, err
+	}
+	for _, topic := range slices.Sorted(maps.Keys(failed)) {
+		return nil, failed[topic]
 	}
 	list = append(list, replicas.Partitions()...)
 	slices.SortFunc(list, plan.Partition.Compare)

@@ -50,6 +50,7 @@ func TestTroubleIsSeenAndMended(t *testing.T) {
 	c := cluster.StartMixed(t, zktest.Embedded(t).Addr(), []cluster.Program{cluster.Barnabas, cluster.Barnabas}, settings)
 	server := c.Brokers[0].Addr
 	require.Zero(t, run(t, server, "topic", "create", "orders", "--replication-factor", "1", "--partitions", "2", "--config", "min.insync.replicas=2").code)
+	c.WaitWhole(t, "orders", 2, 1)
 
 	got, v := judge(t, server, "doctor")
 	assert.Equal(t, 5, got.code)

@@ -1,8 +1,8 @@
 package native
 
 import (
-	"fmt"
 	"io"
+	"net"
 	"slices"
 	"strconv"
 	"time"
@@ -43,7 +43,7 @@ func (d *brokersDocument) show(w io.Writer) {
 		if b.Error != nil {
 			state = "does not answer: " + *b.Error
 		}
-		rows = append(rows, []string{strconv.Itoa(int(b.ID)), fmt.Sprintf("%s:%d", b.Host, b.Port), text(b.Rack), role, strconv.Itoa(b.Leaders), strconv.Itoa(b.Preferred), strconv.Itoa(b.Replicas),
+		rows = append(rows, []string{strconv.Itoa(int(b.ID)), net.JoinHostPort(b.Host, strconv.Itoa(int(b.Port))), text(b.Rack), role, strconv.Itoa(b.Leaders), strconv.Itoa(b.Preferred), strconv.Itoa(b.Replicas),
 			strconv.Itoa(b.OutOfSync), size(b.Size), state})
 	}
 	columns(w, rows)

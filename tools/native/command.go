@@ -64,8 +64,8 @@ func parent(name, usage string, children ...*cli.Command) *cli.Command {
 				return refuse(ctx, wrongUsage("one of these has to follow: %s", strings.Join(names, ", ")), true)
 			}
 			meant := ""
-			if close := spelling.Closest(word, names); close != nil {
-				meant = fmt.Sprintf(" (did you mean %s?)", close[0])
+			if like := spelling.Closest(word, names); like != nil {
+				meant = fmt.Sprintf(" (did you mean %s?)", like[0])
 			}
 			return refuse(ctx, wrongUsage("%q is none of %s%s", word, strings.Join(names, ", "), meant), true)
 		}}
@@ -84,7 +84,7 @@ func (d command) build() *cli.Command {
 		&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "table", Usage: "how to say it: " + strings.Join(formats, ", ")},
 		&cli.StringFlag{Name: "bootstrap-server", Value: defaultServer, EnvVars: []string{"BARNABAS_BOOTSTRAP"}, Usage: "brokers to ask first, as `HOST:PORT[,HOST:PORT...]`"},
 		&cli.StringFlag{Name: "command-config", EnvVars: []string{"BARNABAS_COMMAND_CONFIG"}, Usage: "property `FILE` with settings of the client, such as security.protocol"},
-		&cli.DurationFlag{Name: "timeout", Value: 30 * time.Second, Usage: "how long the whole may take"},
+		&cli.DurationFlag{Name: "timeout", Value: 45 * time.Second, Usage: "how long the whole may take"},
 	})
 	if d.watched {
 		flags = append(flags, &cli.DurationFlag{Name: "watch", Usage: "say it again and again, every `PACE` (2s unless given), until interrupted"})
@@ -99,13 +99,14 @@ func (d command) build() *cli.Command {
 			case !slices.Contains(formats, format):
 				return refuse(ctx, wrongUsage("-o %s is none of %s", format, strings.Join(formats, ", ")), true)
 			case n < d.least, d.most >= 0 && n > d.most:
-				return refuse(ctx, wrongUsage("takes %s", cmpArguments(d)), true)
+				return refuse(ctx, wrongUsage("takes %s", d.wanted()), true)
 			}
 			return d.perform(ctx, format)
 		}}
 }
 
-func cmpArguments(d command) string {
+// wanted says which arguments a command takes.
+func (d command) wanted() string {
 	if d.most == 0 {
 		return "no arguments"
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -174,7 +175,7 @@ func (d *describedGroups) show(w io.Writer) {
 			fmt.Fprintf(w, "Group %s: %s\n", g.Group, *g.Error)
 			continue
 		}
-		fmt.Fprintf(w, "Group %s  %s  members %d  lag %s  strategy %s  coordinator %s:%d (%d)\n", g.Group, g.State, len(g.Members), maybe(g.Lag), orDash(g.Strategy), g.Coordinator.Host, g.Coordinator.Port, g.Coordinator.ID)
+		fmt.Fprintf(w, "Group %s  %s  members %d  lag %s  strategy %s  coordinator %s (%d)\n", g.Group, g.State, len(g.Members), maybe(g.Lag), orDash(g.Strategy), net.JoinHostPort(g.Coordinator.Host, strconv.Itoa(int(g.Coordinator.Port))), g.Coordinator.ID)
 		if len(g.Members) > 0 {
 			rows := [][]string{{"MEMBER", "INSTANCE", "CLIENT", "HOST", "PARTITIONS"}}
 			for _, m := range g.Members {

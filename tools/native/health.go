@@ -83,7 +83,7 @@ func healthCommand() *cli.Command {
 		name: "health", usage: "one verdict on the cluster, with its reasons", watched: true,
 		help: `Asks every broker, and says whether the cluster is healthy and why not.
 
-Critical, and so unhealthy: no controller, brokers that do not agree on the controller, on each other or on who leads (for longer than a second), a registered broker that does not answer, a broker with replicas that is not registered, partitions that are offline, under-replicated or below min.insync.replicas, log directories out of use. Leaders that are not the preferred ones are a warning, reassignments under way a note.
+Critical, and so unhealthy: no controller, brokers that do not agree on the controller, on each other or on who leads (for longer than a second), a registered broker that does not answer, a broker with replicas that is not registered, partitions that are offline, under-replicated or below min.insync.replicas, log directories out of use. Leaders that are not the preferred ones are a warning, reassignments under way a note. What could not be asked for, such as for want of rights, is not judged, and listed.
 
 ` + verdictFields + `), not_judged.
 

@@ -120,6 +120,14 @@ func TestEveryErrorHasItsExitCode(t *testing.T) {
 	}
 }
 
+func TestADeletionThatIsNotOverIsNotCalledDone(t *testing.T) {
+	err := notYetDeleted(cluster.Answered(kerr.RequestTimedOut.Code, nil))
+	assert.ErrorContains(t, err, "it is marked for deletion")
+	assert.Equal(t, Failed, exitOf(err))
+	assert.NoError(t, notYetDeleted(nil))
+	assert.Equal(t, kerr.InvalidTopicException, notYetDeleted(kerr.InvalidTopicException))
+}
+
 func TestHelpNamesTheExitCodesAndTheFields(t *testing.T) {
 	for _, call := range []string{"topic list", "topic describe", "topic create", "topic alter", "topic delete", "group list", "group describe", "group reset", "group delete", "disk", "health", "doctor", "broker list"} {
 		code, stdout, _ := run(append(strings.Fields(call), "--help")...)

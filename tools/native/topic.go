@@ -297,7 +297,7 @@ func layout(spec cluster.TopicSpec) string {
 func topicDelete() *cli.Command {
 	return command{
 		name: "delete", usage: "delete topics", arguments: "TOPIC...", least: 1, most: -1, alters: true,
-		help: `Deletes the topics that are named; there are no patterns. With --dry-run it says what would be lost: how large each topic is, and which groups have read it. When one of them is not there, nothing is deleted, unless --if-exists is given.
+		help: `Deletes the topics that are named; there are no patterns. With --dry-run it asks all brokers what would be lost: how large each topic is, and which groups have read it. When one of them is not there, nothing is deleted, unless --if-exists is given.
 
 Fields: dry_run, changes (kind, name, action, what, from, to, done, error).
 
@@ -316,21 +316,31 @@ Fields: dry_run, changes (kind, name, action, what, from, to, done, error).
 				return nil, err
 			}
 			d := &changes{documentVersion, c.Bool("dry-run"), []change{}}
-			lost, err := c.whatWouldBeLost(names)
-			if err != nil {
-				return nil, err
+			if d.DryRun {
+				lost, err := c.whatWouldBeLost(names)
+				if err != nil {
+					return nil, err
+				}
+				for _, name := range names {
+					_ = d.result(change{Kind: "topic", Name: name, Action: "delete", What: lost[name]}, nil)
+				}
+				return d, nil
 			}
 			var failures []error
 			for _, name := range names {
-				var err error
-				if !d.DryRun {
-					err = c.cluster.DeleteTopics(c.ctx, []string{name})
-				}
-				failures = append(failures, d.result(change{Kind: "topic", Name: name, Action: "delete", What: lost[name]}, err))
+				failures = append(failures, d.result(change{Kind: "topic", Name: name, Action: "delete"}, notYetDeleted(c.cluster.DeleteTopics(c.ctx, []string{name}))))
 			}
 			return d, worst(failures)
 		},
 	}.build()
+}
+
+// notYetDeleted words that the controller has taken a deletion up and not ended it.
+func notYetDeleted(err error) error {
+	if errors.Is(err, kerr.RequestTimedOut) {
+		return fmt.Errorf("it is marked for deletion and goes when all brokers that have replicas of it are there: %w", err)
+	}
+	return err
 }
 
 // whatWouldBeLost tells of topics how large they are and who reads them.
