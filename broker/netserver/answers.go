@@ -115,11 +115,12 @@ func (c *conn) sent(list *exchange, end, err error) bool {
 	for x := list; x != nil; x = x.next {
 		x.answer.Sent()
 	}
-	if err == nil {
-		err = end
+	if err == nil && end == nil {
+		return true
 	}
 	if err == nil {
-		return true
+		c.sayGoodbye()
+		err = end
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -5,8 +5,10 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/binary"
 	"errors"
 	"io"
+	"net"
 	"testing"
 	"time"
 
@@ -164,6 +166,29 @@ func TestTheLastAnswerGoesOutBeforeTheEnd(t *testing.T) {
 		})
 	}
 }
+
+func TestARequestThatEndsAnEncryptedConnectionSaysGoodbye(t *testing.T) {
+	s := start(t, tlsConfig(t, "none"), handler{handle: func(r *wire.Request) { r.ReplyLast(framed(r.Frame), errors.New("that was all")) }})
+	socket := dial(t, s).Conn
+	var stream bytes.Buffer
+	c := &client{t: t, Conn: tls.Client(recorded{io.TeeReader(socket, &stream), socket}, &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12})}
+	c.send([]byte("hello"))
+	_, err := io.Copy(io.Discard, c)
+	require.NoError(t, err)
+	var last byte
+	for rest := stream.Bytes(); len(rest) >= 5; rest = rest[5+int(binary.BigEndian.Uint16(rest[3:])):] {
+		last = rest[0] // the type of a record (RFC 5246, 6.2.1)
+	}
+	require.EqualValues(t, 21, last, "the stream ends with an alert")
+}
+
+// recorded is a connection that is read by way of another reader.
+type recorded struct {
+	io.Reader
+	net.Conn
+}
+
+func (r recorded) Read(p []byte) (int, error) { return r.Reader.Read(p) }
 
 func TestAConnectionMayHaveALimitOfItsOwn(t *testing.T) {
 	s := start(t, testConfig(), handler{connected: func(c *wire.Conn) { c.FrameLimit = 10 }, handle: func(r *wire.Request) {
