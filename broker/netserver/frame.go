@@ -67,9 +67,6 @@ func (r *frameReader) next() (*exchange, error) {
 	x := &exchange{conn: r.conn}
 	frame, err := r.body(&x.claim, int(size))
 	r.began.Store(0)
-	if err == nil {
-		err = r.conn.unmuted() // an answer to an earlier request may have come meanwhile
-	}
 	if err != nil {
 		wire.PutBuffer(frame)
 		r.conn.server.memory.release(&x.claim)
