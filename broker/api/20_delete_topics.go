@@ -96,7 +96,7 @@ func (op *deleteCall) names(topics []kmsg.DeleteTopicsRequestTopic, snapshot *me
 		} else if t = snapshot.Topic(stringOrEmpty(row.Topic)); t == nil {
 			row.ErrorCode = kerr.UnknownTopicOrPartition.Code
 		}
-		if refused := op.refused(&row); refused {
+		if op.refused(&row) {
 			t = nil
 		}
 		if t != nil {

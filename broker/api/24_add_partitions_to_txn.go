@@ -93,7 +93,7 @@ func (d *Dispatcher) addPartitionsOfClient(c *call, req *kmsg.AddPartitionsToTxn
 }
 
 // addPartitions adds the partitions of one transaction, or verifies that they are
-// part of it. refused has an error for those that may not be added, for which none
+// part of it. errs has an error for those that may not be added, for whose sake none
 // is. done gets an error or nil for each.
 func (d *Dispatcher) addPartitions(ask *txn.PartitionsRequest, errs []error, verifyOnly bool, done func([]error)) {
 	refused := false

@@ -1,8 +1,6 @@
 package api
 
 import (
-	"slices"
-
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"barnabas/admin"
@@ -532,7 +530,7 @@ func (p *aclStage) brokers() {
 	scram.Deletions = append(scram.Deletions, kmsg.AlterUserSCRAMCredentialsRequestDeletion{Name: "nobody", Mechanism: int8(admin.ScramSHA256)})
 	p.ask("alice", 0, scram)
 
-	for version := range slices.Values([]int16{1, 3}) {
+	for _, version := range []int16{1, 3} {
 		p.ask("alice", version, describeACLsOf(anyACL))
 		p.ask("alice", version, deleteACLsOf(anyACL, anyACL))
 		p.ask("alice", version, createACLsOf(acl.Binding{Pattern: literal(kmsg.ACLResourceTypeTopic, "one"),
