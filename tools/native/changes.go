@@ -61,7 +61,7 @@ func (c *changes) result(one change, err error) error {
 	return err
 }
 
-// worst is the exit code of several results: of the first that failed. What is wrong stands in the document.
+// worst is the exit code of several results: of the first that failed, so that a list of names that begins with a typing error says so. What is wrong stands in the document.
 func worst(errs []error) error {
 	for _, err := range errs {
 		if err != nil {
