@@ -8,7 +8,7 @@ func counter(name, help string) Family { return Family{Name: name, Help: help, K
 var (
 	MessagesIn      = counter("kafka_server_brokertopicmetrics_messagesin_total", "Records appended by clients.")
 	BytesIn         = counter("kafka_server_brokertopicmetrics_bytesin_total", "Bytes of batches appended by clients.")
-	BytesOut        = counter("kafka_server_brokertopicmetrics_bytesout_total", "Bytes of batches read by consumers.")
+	BytesOut        = counter("kafka_server_brokertopicmetrics_bytesout_total", "Bytes of batches read for consumers, what a quota then withheld included.")
 	BytesRejected   = counter("kafka_server_brokertopicmetrics_bytesrejected_total", "Bytes of appends refused because a batch was larger than max.message.bytes.")
 	ReplicationIn   = counter("kafka_server_brokertopicmetrics_replicationbytesin_total", "Bytes fetched from leaders. Kafka has no value per topic.")
 	ReplicationOut  = counter("kafka_server_brokertopicmetrics_replicationbytesout_total", "Bytes read by followers. Kafka has no value per topic.")
