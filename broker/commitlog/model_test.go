@@ -23,7 +23,7 @@ const (
 	modelDir      = "/data"
 	modelSteps    = 400 // operations of a seed
 	modelSeeds    = 250
-	modelSeedsFew = 25 // with -short
+	modelSeedsFew = 12 // with -short
 )
 
 type model struct {
