@@ -61,8 +61,8 @@ func (c *changes) result(one change, err error) error {
 	return err
 }
 
-// worst is the exit code of several results: of the first that failed, so that a list of names that begins with a typing error says so. What is wrong stands in the document.
-func worst(errs []error) error {
+// exitOfFirst is the exit code of the first of several results that failed. What is wrong with each stands in the document.
+func exitOfFirst(errs []error) error {
 	for _, err := range errs {
 		if err != nil {
 			return exitOf(err)

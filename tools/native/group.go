@@ -224,7 +224,7 @@ Fields of a partition: topic, partition, current_offset, log_end_offset, lag, la
 			for _, name := range names {
 				d.Groups, failed = append(d.Groups, describedOf(name, told[name], partitions[name], failures[name])), append(failed, failures[name])
 			}
-			return d, worst(failed)
+			return d, exitOfFirst(failed)
 		},
 	}.build()
 }
@@ -291,7 +291,7 @@ Fields: dry_run, changes (kind, name, action, what, from, to, done, error).
 				}
 				failures = append(failures, d.result(one, err))
 			}
-			return d, worst(failures)
+			return d, exitOfFirst(failures)
 		},
 	}.build()
 }

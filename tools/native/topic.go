@@ -271,7 +271,7 @@ Fields: dry_run, changes (kind, name, action, what, from, to, done, error).
 				}
 				failures = append(failures, d.result(one, err))
 			}
-			return d, worst(failures)
+			return d, exitOfFirst(failures)
 		},
 	}.build()
 }
@@ -330,7 +330,7 @@ Fields: dry_run, changes (kind, name, action, what, from, to, done, error).
 			for _, name := range names {
 				failures = append(failures, d.result(change{Kind: "topic", Name: name, Action: "delete"}, notYetDeleted(c.cluster.DeleteTopics(c.ctx, []string{name}))))
 			}
-			return d, worst(failures)
+			return d, exitOfFirst(failures)
 		},
 	}.build()
 }

@@ -75,7 +75,7 @@ func alterTopic(c *call) (document, error) {
 		}
 		failures = append(failures, a.factor(int(n)))
 	}
-	return a.said, worst(failures)
+	return a.said, exitOfFirst(failures)
 }
 
 // alteration is the changing of one topic.
