@@ -20,8 +20,8 @@ import (
 // be elected without what was committed. Such an order is refused. The refusal is what a controller takes notice by: it takes
 // the replica out of leadership and ISR, and says so with a StopReplica, upon which it is asked again.
 //
-// That StopReplica may come late, when an order has brought the replica back already: it names the leader epoch of that
-// order. The controller goes on to believe that the replica follows, which does not. So it is offline once more, and the
+// That StopReplica may come late, when orders have brought the replica back already: it names the leader epoch of the last
+// of them. The controller goes on to believe that the replica follows, which does not. So it is offline once more, and the
 // controller is asked for another order.
 
 // dirEvent is a log directory that failed or came back.
@@ -143,10 +143,11 @@ func (m *Manager) isBack(tp commitlog.TopicPartition) bool {
 	return m.mu.offline[tp]
 }
 
-// stoppedLate tells that a StopReplica is older than the order by which the replica came back, and nothing happened since.
+// stoppedLate tells that a StopReplica may be older than the order by which the replica came back. One that is meant names a
+// later epoch, or a deletion follows, which finds the replica offline and does it no less.
 func (p *Partition) stoppedLate(epoch int32) bool {
 	_, now := p.leaderHint()
-	return p.returned.yes && now == p.returned.epoch && (epoch == now || epoch == EpochNotGiven)
+	return p.returned && (epoch == now || epoch == EpochNotGiven)
 }
 
 // returnAgain takes a replica that came back out of service until the next order.

@@ -116,6 +116,7 @@ func TestAReplicaThatIsStoppedByAnOlderOrderComesBackAgain(t *testing.T) {
 		w.lead([]int32{1, 2}, []int32{1, 2})
 		w.fill()
 		w.room()
+		require.NoError(t, w.apply(w.order(None, []int32{1, 2}, []int32{2}))[0].Err)
 		o := w.order(2, []int32{1, 2}, []int32{2})
 		require.NoError(t, w.apply(o)[0].Err)
 		_, each := w.m.StopReplicas(StopReplicas{ControllerEpoch: 1, BrokerEpoch: -1, Partitions: []StopReplica{{Topic: "a", LeaderEpoch: epoch(w.epoch)}}})
@@ -124,8 +125,7 @@ func TestAReplicaThatIsStoppedByAnOlderOrderComesBackAgain(t *testing.T) {
 		require.NoError(t, w.apply(o)[0].Err, "the same order is carried out anew")
 		require.Len(t, w.fetchers.added, 2)
 
-		require.NoError(t, w.apply(w.order(2, []int32{1, 2}, []int32{2}))[0].Err)
-		_, each = w.m.StopReplicas(StopReplicas{ControllerEpoch: 1, BrokerEpoch: -1, Partitions: []StopReplica{{Topic: "a", LeaderEpoch: epoch(w.epoch)}}})
+		_, each = w.m.StopReplicas(StopReplicas{ControllerEpoch: 1, BrokerEpoch: -1, Partitions: []StopReplica{{Topic: "a", LeaderEpoch: w.epoch + 1}}})
 		require.NoError(t, each[0].Err)
 		require.EqualValues(t, 2, w.returns.Load(), "this one is meant")
 	}

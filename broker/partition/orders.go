@@ -137,9 +137,7 @@ func (m *Manager) classify(o *LeaderAndISRPartition, tp commitlog.TopicPartition
 		p.state.brokers = m.mu.brokers
 		m.mu.partitions[tp] = p
 		m.mu.Unlock()
-		if back {
-			p.returned.yes, p.returned.epoch = true, o.LeaderEpoch
-		}
+		p.returned = back
 		return p, nil
 	}
 	_, epoch := p.leaderHint()

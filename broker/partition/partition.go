@@ -44,10 +44,7 @@ type Partition struct {
 
 	broken atomic.Bool // an invariant failed; the partition is going offline
 
-	returned struct { // guarded by Manager.orders
-		yes   bool  // the replica was offline, and an order has brought it back
-		epoch int32 // leader epoch of that order
-	}
+	returned bool // the replica was offline, and an order has brought it back; guarded by Manager.orders
 
 	flush struct { // of the thin ISR; see thin.go
 		sync.Mutex
