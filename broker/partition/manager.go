@@ -42,7 +42,7 @@ type Manager struct {
 	mu struct {
 		sync.RWMutex
 		partitions map[commitlog.TopicPartition]*Partition // nil value: offline
-		offline    map[commitlog.TopicPartition]bool       // whether the log can be had again
+		offline    map[commitlog.TopicPartition]offline
 		brokers    map[int32]BrokerInfo
 		traffic    map[string]*traffic // by topic
 	}
@@ -101,7 +101,7 @@ func newManager(cfg Config, logs *commitlog.Manager, isr ISRChanger, fetchers Fe
 	m.dirs.tell = make(chan struct{}, 1)
 	m.brokerEpoch.Store(None)
 	m.mu.partitions = map[commitlog.TopicPartition]*Partition{}
-	m.mu.offline = map[commitlog.TopicPartition]bool{}
+	m.mu.offline = map[commitlog.TopicPartition]offline{}
 	m.mu.brokers = map[int32]BrokerInfo{}
 	m.mu.traffic = map[string]*traffic{}
 	m.waiting.produces = purgatory.New(cfg.MaxWaiting)

@@ -17,12 +17,19 @@ import (
 // But not any order. To a controller that has not taken notice the replica is the leader of the present epoch, or a member
 // of the ISR, with everything that it had before; and a log that comes back may be shorter: somebody has made room by
 // hand. A replica that led on in the same epoch could give an offset to another record; one that counted as in sync could
-// be elected without what was committed. Such an order is refused. The refusal is what a controller takes notice by: it takes
+// be elected without what was committed. Such an order is refused, unless it is to follow with a log that holds all that it
+// held. The refusal is what a controller takes notice by: it takes
 // the replica out of leadership and ISR, and says so with a StopReplica, upon which it is asked again.
 //
 // That StopReplica may come late, when orders have brought the replica back already: it names the leader epoch of the last
 // of them. The controller goes on to believe that the replica follows, which does not. So it is offline once more, and the
 // controller is asked for another order.
+
+// offline is what is known of a replica out of service.
+type offline struct {
+	back bool  // the log can be had again
+	held int64 // where the log ended when it was last used; None: not known
+}
 
 // dirEvent is a log directory that failed or came back.
 type dirEvent struct {
@@ -102,10 +109,10 @@ func (m *Manager) bringBack(dir string) {
 	all := !slices.ContainsFunc(m.logs.Dirs(), func(d commitlog.DirInfo) bool { return d.Err != nil })
 	back := 0
 	m.mu.Lock()
-	for tp := range m.mu.offline {
+	for tp, o := range m.mu.offline {
 		log := m.logs.Get(tp)
 		if log == nil && all || log != nil && log.ParentDir() == dir {
-			m.mu.offline[tp] = true
+			m.mu.offline[tp] = offline{true, o.held}
 			back++
 		}
 	}
@@ -121,7 +128,9 @@ func (m *Manager) bringBack(dir string) {
 func (m *Manager) mayReturn(o *LeaderAndISRPartition, tp commitlog.TopicPartition) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !m.mu.offline[tp] || o.trusts(m.cfg.BrokerID) {
+	known, log := m.mu.offline[tp], m.logs.Get(tp)
+	whole := log != nil && known.held != None && log.EndOffset() >= known.held
+	if !known.back || o.trusts(m.cfg.BrokerID) && (o.Leader == m.cfg.BrokerID || !whole) {
 		return false
 	}
 	delete(m.mu.offline, tp)
@@ -140,7 +149,7 @@ func (o *LeaderAndISRPartition) trusts(id int32) bool {
 func (m *Manager) isBack(tp commitlog.TopicPartition) bool {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	return m.mu.offline[tp]
+	return m.mu.offline[tp].back
 }
 
 // stoppedLate tells that a StopReplica may be older than the order by which the replica came back. One that is meant names a
@@ -155,7 +164,7 @@ func (m *Manager) returnAgain(p *Partition) {
 	m.cfg.Log.WithField("partition", p.tp.String()).Warn("replica that came back was stopped by an older order; the controller is asked for another")
 	m.takeOffline([]*Partition{p})
 	m.mu.Lock()
-	m.mu.offline[p.tp] = true
+	m.mu.offline[p.tp] = offline{true, m.mu.offline[p.tp].held}
 	m.mu.Unlock()
 }
 
@@ -198,11 +207,15 @@ func (m *Manager) breakdown(p *Partition, err error) {
 
 // markOffline keeps the name, so that requests are told the reason.
 func (m *Manager) markOffline(p *Partition) {
+	held := int64(None)
+	if log := p.Log(); log != nil {
+		held = log.EndOffset()
+	}
 	m.mu.Lock()
 	if m.mu.partitions[p.tp] == p {
 		m.mu.partitions[p.tp] = nil
 		m.leaveTrafficLocked(p)
-		m.mu.offline[p.tp] = false
+		m.mu.offline[p.tp] = offline{held: held}
 	}
 	m.mu.Unlock()
 }

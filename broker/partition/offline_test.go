@@ -1,6 +1,8 @@
 package partition
 
 import (
+	"errors"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -90,7 +92,11 @@ func TestH46_ReplicasOfADirectoryThatWasFullComeBack(t *testing.T) {
 func TestAReplicaThatTheControllerTrustsDoesNotComeBack(t *testing.T) {
 	w := newFullWorld(t)
 	w.lead([]int32{1, 2}, []int32{1, 2})
+	require.NoError(t, w.produced(1, batch(3, 100)).Err)
 	w.fill()
+	f, err := w.disk.OpenFile("/a/a-0/00000000000000000000.log", os.O_RDWR, 0)
+	require.NoError(t, err)
+	require.NoError(t, errors.Join(f.Truncate(0), f.Close()), "somebody makes room by hand")
 	w.room()
 	require.EqualValues(t, 1, w.returns.Load(), "so that the controller asks")
 	for _, trusting := range []LeaderAndISRPartition{
@@ -107,6 +113,17 @@ func TestAReplicaThatTheControllerTrustsDoesNotComeBack(t *testing.T) {
 	w.epoch += 2
 	require.NoError(t, w.apply(w.order(2, []int32{1, 2}, []int32{2}))[0].Err)
 	require.Len(t, w.fetchers.added, 1)
+}
+
+// The leader may have taken it back into the ISR just when it went. Nothing of it is lost.
+func TestAReplicaThatHoldsAllThatItHeldFollowsAsAMemberOfTheISR(t *testing.T) {
+	w := newFullWorld(t)
+	w.lead([]int32{1, 2}, []int32{1, 2})
+	require.NoError(t, w.produced(1, batch(3, 100)).Err)
+	w.fill()
+	w.room()
+	require.ErrorIs(t, w.apply(w.order(1, []int32{1, 2}, []int32{1, 2}))[0].Err, kerr.KafkaStorageError, "it does not lead on")
+	w.follow([]int32{1, 2})
 }
 
 // The StopReplica by which the controller took notice comes when an order has brought the replica back already.

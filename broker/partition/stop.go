@@ -93,7 +93,7 @@ func (m *Manager) remove(tp commitlog.TopicPartition, do func(commitlog.TopicPar
 	if p != nil {
 		delete(m.mu.partitions, tp)
 		m.leaveTrafficLocked(p)
-	} else if m.mu.offline[tp] {
+	} else if m.mu.offline[tp].back {
 		delete(m.mu.partitions, tp)
 		delete(m.mu.offline, tp)
 	}
