@@ -136,7 +136,8 @@ func (b *Broker) awaitRoom(dir string) bool {
 	}
 	b.replicas.LogDirReturned(dir)
 	b.following.Go(func() {
-		// While Apache Kafka's controller waits for the answer to its order it takes the replicas to be offline, and does not tell them whom it elects meanwhile.
+		// While a controller waits for the answer to its order it takes the replicas to be offline. Apache Kafka's does not tell them whom it elects meanwhile, and one that was just deleting
+		// their topic did not ask for them.
 		if waitFor(b.life, askAgain) {
 			b.reportDirs()
 		}

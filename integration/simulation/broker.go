@@ -128,7 +128,10 @@ func (b *broker) dirFailed(dir string, err error) {
 	})
 }
 
-const lookForRoom = 300 * time.Millisecond
+const (
+	lookForRoom = 300 * time.Millisecond
+	askAgain    = 5 * time.Second
+)
 
 // awaitRoom goes on without a restart when there is room on the disk.
 func (b *broker) awaitRoom() {
@@ -142,6 +145,7 @@ func (b *broker) awaitRoom() {
 		b.failed = false
 		b.replicas.LogDirReturned(dataDir)
 		b.replicas.FollowDirs()
+		b.n.later(askAgain, b.n.notifyDirs) // as the product does
 	}
 }
 
