@@ -41,7 +41,8 @@ func (p *Partition) following(epoch int32) (*commitlog.Log, error) {
 	return log, nil
 }
 
-// FollowerState returns where the log of a follower stands.
+// FollowerState returns where the log of a follower stands. The leader takes the offset that is fetched next for what this
+// replica has, so with FlushAlways that is on the disk, also what a crash or a former leadership left behind.
 func (p *Partition) FollowerState(epoch int32) (FollowerState, error) {
 	p.role.RLock()
 	defer p.role.RUnlock()
@@ -49,7 +50,11 @@ func (p *Partition) FollowerState(epoch int32) (FollowerState, error) {
 	if err != nil {
 		return FollowerState{}, err
 	}
-	return stateOf(log), nil
+	s := stateOf(log)
+	if p.m.cfg.Flush == FlushAlways && log.RecoveryPoint() < s.End {
+		err = log.Flush()
+	}
+	return s, err
 }
 
 func stateOf(log *commitlog.Log) FollowerState {

@@ -61,3 +61,18 @@ func TestReplicasThatAreOnlyBeingAddedDoNotMakeAPartitionOneOfMany(t *testing.T)
 	require.Equal(t, 1, settled(&LeaderAndISRPartition{Replicas: []int32{2, 3, 1}, Adding: []int32{2, 3}}))
 	require.Equal(t, 2, settled(&LeaderAndISRPartition{Replicas: []int32{3, 1, 2}, Adding: []int32{3}, Removing: []int32{1}}))
 }
+
+// What a process that was killed, or one that led, left to the page cache is on no disk, though it can be read.
+func TestAFollowerThatAlwaysFlushesHasOnItsDiskWhatItFetchesBehind(t *testing.T) {
+	w := newWorld(t)
+	w.lead([]int32{1, 2}, []int32{1, 2})
+	require.NoError(t, w.produced(1, batch(3, 10)).Err)
+	p := w.m.Partition("a", 0)
+	require.Zero(t, p.Log().RecoveryPoint())
+	w.m.cfg.Flush = FlushAlways
+	w.follow([]int32{1, 2})
+	s, err := p.FollowerState(w.epoch)
+	require.NoError(t, err)
+	require.EqualValues(t, 3, s.End)
+	require.EqualValues(t, 3, p.Log().RecoveryPoint())
+}
