@@ -316,7 +316,7 @@ func TestAFutureLogFollowsWhateverHappensToTheCurrentOne(t *testing.T) {
 					require.NoError(t, l.Roll())
 					now := clk.now().UnixMilli()
 					if best, scope := m.cleaner.choose(now); best == l {
-						err := m.cleaner.clean(l, scope, now, &cleanerRun{cfg: CleanerConfig{}.withDefaults(), stop: make(chan struct{})})
+						err := m.cleaner.clean(l, scope, now, &cleanerRun{cfg: CleanerConfig{}.withDefaults(), stop: make(chan struct{}), pace: func(int64) error { return nil }})
 						l.cleaning.busy = false
 						require.NoError(t, err)
 						trace = append(trace, "compact")
