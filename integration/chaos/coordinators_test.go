@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -119,12 +120,20 @@ func TestCoordinatorsAreHarmedAtEachStep(t *testing.T) {
 	t.Logf("BARNABAS_CHAOS_SEED=%d", seed)
 	d := &deck{rng: rand.New(rand.NewPCG(seed, 2)), left: number("BARNABAS_CHAOS_KILLS", len(aims)), steps: slices.Clone(aims)}
 	var clusters sync.WaitGroup
+	var began atomic.Bool // what a cluster needs is on this machine
 	for i := range min(mostPlaces, number("BARNABAS_CHAOS_CLUSTERS", defaultClusters)) {
 		clusters.Go(func() {
-			t.Run(fmt.Sprint("cluster ", i), func(t *testing.T) { newCoordination(t, seed+uint64(i)).harm(t, d) })
+			t.Run(fmt.Sprint("cluster ", i), func(t *testing.T) {
+				s := newCoordination(t, seed+uint64(i))
+				began.Store(true)
+				s.harm(t, d)
+			})
 		})
 	}
 	clusters.Wait()
+	if !began.Load() {
+		t.Skip("not run: no cluster could be made, for the reason that each gives")
+	}
 	assert.Zero(t, d.left, "steps that nothing was harmed at")
 }
 
