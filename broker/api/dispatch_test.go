@@ -35,12 +35,16 @@ func TestWhatIsNotServedClosesTheConnection(t *testing.T) {
 		nil,
 		{0, 3},
 		{0, 99, 0, 0, 0, 0, 0, 7, 0xff, 0xff}, // no such API
-		{0, 3, 0, 77, 0, 0, 0, 7, 0xff, 0xff, 0, 0, 0, 0},      // no such version
-		{0, 3, 0, 1, 0, 0, 0, 7, 0xff, 0xff, 0x7f, 0, 0, 0},    // more topics than bytes
-		{0, 3, 0, 1, 0, 0, 0, 7, 0xff, 0xff, 0, 0, 0, 0, 1, 2}, // bytes left over
+		{0, 3, 0, 77, 0, 0, 0, 7, 0xff, 0xff, 0, 0, 0, 0},   // no such version
+		{0, 3, 0, 1, 0, 0, 0, 7, 0xff, 0xff, 0x7f, 0, 0, 0}, // more topics than bytes
 	} {
 		require.Error(t, w.handle("PLAINTEXT", request).closed, "% x", request)
 	}
+}
+
+func TestBytesBehindARequestArePassedOver(t *testing.T) {
+	w := newWorld(t, 1, readCluster(t))
+	require.NoError(t, w.handle("PLAINTEXT", []byte{0, 3, 0, 1, 0, 0, 0, 7, 0xff, 0xff, 0, 0, 0, 0, 1, 2}).closed)
 }
 
 func TestAFullQueueOfWorkersClosesTheConnection(t *testing.T) {

@@ -191,20 +191,17 @@ type inspection struct {
 	cost     int // what decoding allocates
 }
 
-// inspect checks that body is exactly one request of this layout, and that decoding it takes a bounded amount of
-// memory.
-func inspect(layout []item, version int16, flexible bool, body []byte) error {
+// inspect checks that body begins with a request of this layout, and that decoding it takes a bounded amount of
+// memory. It returns what stands behind the request.
+func inspect(layout []item, version int16, flexible bool, body []byte) (rest []byte, err error) {
 	in := inspection{version: version, flexible: flexible, src: body}
 	if err := in.all(layout); err != nil {
-		return err
-	}
-	if len(in.src) > 0 {
-		return fmt.Errorf("%d bytes are left over", len(in.src))
+		return nil, err
 	}
 	if in.cost > maxAmplification*len(body)+freeAllocation {
-		return fmt.Errorf("%d bytes would become %d", len(body), in.cost)
+		return nil, fmt.Errorf("%d bytes would become %d", len(body), in.cost)
 	}
-	return nil
+	return in.src, nil
 }
 
 func (in *inspection) all(items []item) error {
