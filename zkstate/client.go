@@ -21,10 +21,10 @@ type Config struct {
 	SessionTimeout time.Duration // zookeeper.session.timeout.ms; default 18 s. The ensemble may grant another
 	ConnectTimeout time.Duration // how long Connect waits for the first session; default SessionTimeout
 	Auth           []Auth
-	TLS            *tls.Config // zookeeper.ssl.client.enable: nil for plaintext
-	MaxInFlight    int         // zookeeper.max.in.flight.requests, for each call of Do; default 10
-	SecureACLs     bool        // zookeeper.set.acl: nodes are made with Kafka's ACLs instead of open to all
-	MaxPacketBytes int         // jute.maxbuffer of the servers; default theirs, 1 MiB - 1
+	TLS            func(addr string) *tls.Config // zookeeper.ssl.client.enable: how to speak to the server at host:port; nil for plaintext
+	MaxInFlight    int                           // zookeeper.max.in.flight.requests, for each call of Do; default 10
+	SecureACLs     bool                          // zookeeper.set.acl: nodes are made with Kafka's ACLs instead of open to all
+	MaxPacketBytes int                           // jute.maxbuffer of the servers; default theirs, 1 MiB - 1
 	Log            *logrus.Entry
 }
 
@@ -65,6 +65,8 @@ type Client struct {
 	done    chan struct{} // closed when the client is closed
 	stopped sync.WaitGroup
 	closing sync.Once
+
+	bulk bulk
 
 	announced [AuthFailed + 1]atomic.Int64 // events about the session, by kind
 

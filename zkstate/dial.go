@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
-	"encoding/binary"
 	"errors"
 	"math/rand/v2"
 	"net"
@@ -18,14 +17,14 @@ import (
 // dialer opens the connections of one generation. It resolves names at every attempt, since servers move, and looks
 // at the first packet of each connection: go-zookeeper neither bounds how long a server may take to confirm a session
 // (one that hangs would hold the client for many session timeouts while others are ready), nor how long that packet
-// may be, nor tells what timeout the server granted.
+// may be, nor tells what timeout the server granted and by which password the session is known.
 type dialer struct {
-	ctx     context.Context
-	stop    context.CancelFunc
-	limit   time.Duration
-	tls     *tls.Config  // nil in plaintext
-	granted atomic.Int64 // nanoseconds
-	lease   lease
+	ctx       context.Context
+	stop      context.CancelFunc
+	limit     time.Duration
+	tls       func(addr string) *tls.Config // nil in plaintext
+	confirmed atomic.Pointer[confirmation]  // the last; nil: none yet
+	lease     lease
 }
 
 func newDialer(c *Client) *dialer {
@@ -35,7 +34,12 @@ func newDialer(c *Client) *dialer {
 }
 
 // timeout is the session timeout that the last server granted.
-func (d *dialer) timeout() time.Duration { return time.Duration(d.granted.Load()) }
+func (d *dialer) timeout() time.Duration {
+	if c := d.confirmed.Load(); c != nil {
+		return c.timeout
+	}
+	return 0
+}
 
 // alive tells whether the session cannot be over yet.
 func (d *dialer) alive(now time.Time) bool { return d.lease.runs(now, d.timeout()) }
@@ -43,31 +47,22 @@ func (d *dialer) alive(now time.Time) bool { return d.lease.runs(now, d.timeout(
 func (d *dialer) dial(network, address string, _ time.Duration) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(d.ctx, d.limit)
 	defer cancel()
-	conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+	conn, err := d.connect(ctx, network, address)
 	if err != nil {
 		return nil, err
-	}
-	if d.tls != nil {
-		if conn, err = encrypt(ctx, conn, d.tls, address); err != nil {
-			return nil, err
-		}
 	}
 	h := &handshake{Conn: conn, buffered: bufio.NewReaderSize(conn, readBuffer), dialer: d, deadline: time.Now().Add(d.limit)}
 	h.asked.lease = &d.lease
 	return h, nil
 }
 
-// encrypt speaks TLS over a connection; the certificate has to be for the host of the address, unless cfg names another.
-func encrypt(ctx context.Context, conn net.Conn, cfg *tls.Config, address string) (net.Conn, error) {
-	if cfg.ServerName == "" {
-		host, _, err := net.SplitHostPort(address)
-		if err != nil {
-			return nil, errors.Join(err, conn.Close())
-		}
-		cfg = cfg.Clone()
-		cfg.ServerName = host
+// connect opens a connection as the configuration wants it, over which nothing was said yet.
+func (d *dialer) connect(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+	if err != nil || d.tls == nil {
+		return conn, err
 	}
-	secure := tls.Client(conn, cfg)
+	secure := tls.Client(conn, d.tls(address))
 	if err := secure.HandshakeContext(ctx); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
@@ -86,13 +81,7 @@ type handshake struct {
 	asked    conversation
 }
 
-const (
-	confirmation    = 4 + 4 + 4 + 8 // length, protocol version, timeout, session id: all that is looked at
-	maxConfirmation = 4096
-	readBuffer      = 16 << 10
-)
-
-var errNotZooKeeper = errors.New("the other side does not speak ZooKeeper's protocol")
+const readBuffer = 16 << 10
 
 func (h *handshake) SetReadDeadline(t time.Time) error {
 	if !h.past && (t.IsZero() || t.After(h.deadline)) {
@@ -118,12 +107,13 @@ func (h *handshake) Read(p []byte) (int, error) {
 
 // confirm looks at what was read of the first packet.
 func (h *handshake) confirm(p []byte, n int, err error) (int, error) {
-	h.seen = append(h.seen, p[:min(n, confirmation-len(h.seen))]...)
-	if len(h.seen) >= 4 && binary.BigEndian.Uint32(h.seen) > maxConfirmation {
-		return 0, errNotZooKeeper
+	h.seen = append(h.seen, p[:min(n, maxConfirmation-len(h.seen))]...)
+	c, whole, bad := parseConfirmation(h.seen)
+	if bad != nil {
+		return 0, bad
 	}
-	if len(h.seen) == confirmation {
-		h.dialer.granted.Store(int64(binary.BigEndian.Uint32(h.seen[8:])) * int64(time.Millisecond))
+	if whole {
+		h.dialer.confirmed.Store(&c)
 		h.past, h.seen = true, nil
 		if derr := h.Conn.SetReadDeadline(time.Time{}); derr != nil && err == nil {
 			err = derr

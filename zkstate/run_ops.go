@@ -16,6 +16,11 @@ import (
 // over; when it expires they answer ErrSessionExpired. The error is not nil only when nothing was tried, because
 // the client is closed, the generation that ctx asks for is over, or ctx is done; otherwise every Result says for itself.
 func (c *Client) Do(ctx context.Context, ops []Op) ([]Result, error) {
+	if c.bulk.fits(ops) {
+		if results, done := c.readInBulk(ctx, ops); done {
+			return results, nil
+		}
+	}
 	units := make([]unit, len(ops))
 	for i := range ops {
 		units[i] = unit{ops: ops[i : i+1 : i+1]}

@@ -78,6 +78,11 @@ func Dial(addr string, timeout time.Duration, s Session, onEvent func(Event)) (*
 	if err != nil {
 		return nil, err
 	}
+	return Open(nc, timeout, s, onEvent)
+}
+
+// Open is Dial over a connection that is there; it is closed when the session cannot be had.
+func Open(nc net.Conn, timeout time.Duration, s Session, onEvent func(Event)) (*Conn, error) {
 	c := &Conn{nc: nc, onEvent: onEvent, done: make(chan struct{})}
 	if err := c.handshake(timeout, s); err != nil {
 		_ = nc.Close()
