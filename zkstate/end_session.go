@@ -72,8 +72,8 @@ func endSessionAt(ctx context.Context, wire *dialer, server string, key SessionK
 	if err != nil {
 		return false, err
 	}
+	defer conn.Drop()
 	if conn.Session().ID != key.ID {
-		conn.Drop()
 		return false, errOtherSession
 	}
 	defer context.AfterFunc(ctx, conn.Drop)()
