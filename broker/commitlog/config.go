@@ -124,4 +124,5 @@ type ManagerConfig struct {
 	Now          func() time.Time
 	Log          *logrus.Entry
 	OnDirFailure func(dir string, err error) // called once for each directory that fails
+	OnLocked     func([]DirInfo)             // called by Open before it reads anything: from now on no other process uses the directories; nil: nobody cares
 }

@@ -3,7 +3,6 @@ package commitlog
 import (
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"path/filepath"
 	"sync"
@@ -53,9 +52,9 @@ type Manager struct {
 type managedDir struct {
 	path        string
 	life        atomic.Pointer[logDir] // the present one
-	lock        io.Closer
-	clean       bool  // the marker of a clean shutdown was there when the manager was opened
-	brokerEpoch int64 // that the marker told
+	lock        vfs.Lock               // written under Manager.mu, by one caller at a time; held from then on until Close, also while the directory is offline
+	clean       bool                   // the marker of a clean shutdown was there when the manager was opened
+	brokerEpoch int64                  // that the marker told
 	flusher     flusher
 	checkpoint  sync.Mutex // held while checkpoints are written
 	written     map[string]map[TopicPartition]int64
@@ -75,8 +74,9 @@ func (d *managedDir) unchanged(name string, offsets map[TopicPartition]int64) bo
 // DirInfo describes one log directory.
 type DirInfo struct {
 	Path string
-	Err  error // why the directory is offline; nil while it works
-	Full bool  // it is offline for lack of room only, and Reopen may bring it back
+	Err  error  // why the directory is offline; nil while it works
+	Full bool   // it is offline for lack of room only, and Reopen may bring it back
+	Lock string // which file is locked (vfs.Lock); "" if none is
 	Logs int
 	Size int64 // bytes of all logs in it
 }
@@ -153,6 +153,9 @@ func load(cfg ManagerConfig) (*Manager, error) {
 		m.unlock()
 		return nil, err
 	}
+	if cfg.OnLocked != nil {
+		cfg.OnLocked(m.Dirs())
+	}
 	if err := m.loadAll(); err != nil {
 		m.unlock()
 		return nil, err
@@ -193,7 +196,9 @@ func (m *Manager) lockDir(d *managedDir) error {
 		return fmt.Errorf("log directory %s is in use by another broker: %w", d.path, err)
 	}
 	if err == nil {
+		m.mu.Lock()
 		d.lock = lock
+		m.mu.Unlock()
 	}
 	return err
 }
@@ -210,6 +215,8 @@ func (m *Manager) makeDir(path string) error {
 }
 
 func (m *Manager) unlock() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	for _, d := range m.dirs {
 		if d.lock != nil {
 			_ = d.lock.Close()
@@ -451,7 +458,7 @@ func (m *Manager) Dirs() []DirInfo {
 	var infos []DirInfo
 	for _, d := range m.dirs {
 		life := d.life.Load()
-		info := DirInfo{Path: d.path, Err: life.err(), Full: life.full()}
+		info := DirInfo{Path: d.path, Err: life.err(), Full: life.full(), Lock: m.lockOf(d)}
 		for _, l := range m.every(life) {
 			info.Logs++
 			info.Size += l.Size()
@@ -459,6 +466,15 @@ func (m *Manager) Dirs() []DirInfo {
 		infos = append(infos, info)
 	}
 	return infos
+}
+
+func (m *Manager) lockOf(d *managedDir) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if d.lock == nil {
+		return ""
+	}
+	return d.lock.Identity()
 }
 
 // UpdateTopicConfig gives every log of the topic new settings.

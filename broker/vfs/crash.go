@@ -307,7 +307,7 @@ func (c *CrashFS) SyncDir(dir string) error {
 	return c.do(change{Op: Op{Kind: OpSyncDir, Name: dir}, node: id})
 }
 
-func (c *CrashFS) Lock(name string) (io.Closer, error) {
+func (c *CrashFS) Lock(name string) (Lock, error) {
 	f, err := c.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, err
@@ -326,6 +326,9 @@ type crashLock struct {
 	name string
 	f    File
 }
+
+// Identity implements Lock: an image of a disk has nothing to tell files apart by.
+func (l *crashLock) Identity() string { return "" }
 
 func (l *crashLock) Close() error {
 	if err := l.f.Close(); err != nil {

@@ -3,7 +3,6 @@ package vfs
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"sync/atomic"
@@ -47,7 +46,7 @@ func (osFS) SyncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-func (osFS) Lock(name string) (io.Closer, error) {
+func (osFS) Lock(name string) (Lock, error) {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, err
@@ -55,8 +54,13 @@ func (osFS) Lock(name string) (io.Closer, error) {
 	if err := lockFile(f); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), f.Close())
 	}
-	return f, nil
+	return osLock{f}, nil
 }
+
+// osLock is asked through its open file: the name may meanwhile be another file's.
+type osLock struct{ *os.File }
+
+func (l osLock) Identity() string { return identity(l.File) }
 
 // osFile tracks the end of the file itself: the handle is the file's only writer, and a size known without a system
 // call is read on every fetch.

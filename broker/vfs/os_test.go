@@ -72,6 +72,27 @@ func TestLockHasOneHolder(t *testing.T) {
 	}
 }
 
+func TestALockIsThatOfAFileNotOfAName(t *testing.T) {
+	dir := t.TempDir()
+	name, copied := filepath.Join(dir, ".lock"), filepath.Join(dir, "copy")
+	lock := func(name string) Lock {
+		l, err := OS.Lock(name)
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = l.Close() })
+		return l
+	}
+	first := lock(name)
+	require.NotEmpty(t, first.Identity())
+	require.NotEqual(t, first.Identity(), lock(copied).Identity())
+	require.NoError(t, os.Remove(name))
+	other := lock(name)
+	require.NotEqual(t, first.Identity(), other.Identity(), "the first is held, though it has no name any more")
+	before := other.Identity()
+	require.NoError(t, other.Close())
+	require.NoError(t, os.Rename(name, name+".moved"))
+	require.Equal(t, before, lock(name+".moved").Identity())
+}
+
 // A broker on the Java runtime must find the directory taken, and we must find it taken by one.
 func TestLockExcludesTheJavaRuntimeBothWays(t *testing.T) {
 	java := lane.Java(t)

@@ -3,6 +3,8 @@
 package vfs
 
 import (
+	"fmt"
+	"os"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -24,4 +26,17 @@ func diskSpace(dir string) (total, usable int64, err error) {
 	}
 	size := int64(st.Bsize)
 	return int64(st.Blocks) * size, int64(st.Bavail) * size, nil
+}
+
+// identity is the device and the number of a file. Both stay taken as long as it is open, even if it has no name any more.
+func identity(f *os.File) string {
+	info, err := f.Stat()
+	if err != nil {
+		return ""
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf("%d:%d", st.Dev, st.Ino)
 }

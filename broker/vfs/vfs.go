@@ -51,9 +51,16 @@ type FS interface {
 	SyncDir(dir string) error
 	// Lock creates the file name if need be and takes an exclusive lock on it, or fails at once with ErrLocked. The
 	// lock is released by Close or by the death of the process.
-	Lock(name string) (io.Closer, error)
+	Lock(name string) (Lock, error)
 	// Space tells the size of the volume that holds dir and how much of it this process may still use, in bytes.
 	Space(dir string) (total, usable int64, err error)
+}
+
+// Lock is a lock that is held.
+type Lock interface {
+	io.Closer
+	// Identity tells the locked file from all others on this machine: while the lock is held, no other file can have the same. It is "" where the system does not tell.
+	Identity() string
 }
 
 // File is an open file.
