@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"barnabas/admin/cluster"
+	"barnabas/admin/plan"
 	"barnabas/tools/options"
 )
 
@@ -70,7 +71,7 @@ func logDirs(f face, set *options.Set) error {
 		if brokers, err = readBrokerList(strings.Trim(list, ",")); err != nil {
 			return err
 		}
-		if missing := without(brokers, all); len(missing) > 0 {
+		if missing := plan.Without(brokers, all); len(missing) > 0 {
 			return &terse{fmt.Sprintf("ERROR: The given brokers do not exist from --broker-list: %s. Current existent brokers: %s", joinInts(missing), joinInts(all))}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"barnabas/admin/cluster"
 	"barnabas/admin/plan"
 	"barnabas/tools/options"
 )
@@ -94,7 +95,7 @@ func (r reassigner) execute(set *options.Set) error {
 }
 
 // admissible refuses what names partitions or brokers that are not there, or comes while others run. It tells what runs and where the partitions are.
-func (r reassigner) admissible(asked reassignmentFile, additional bool) (map[plan.Partition]moving, plan.Assignment, error) {
+func (r reassigner) admissible(asked reassignmentFile, additional bool) (cluster.Moves, plan.Assignment, error) {
 	active, err := r.door.active()
 	if err != nil {
 		return nil, nil, err
@@ -156,10 +157,10 @@ func topicError(failed map[string]error) error {
 }
 
 // sameFactors refuses targets with more or fewer replicas than partitions have, not counting those that a running move has added.
-func sameFactors(targets, now plan.Assignment, active map[plan.Partition]moving) error {
+func sameFactors(targets, now plan.Assignment, active cluster.Moves) error {
 	var lines []string
 	for _, p := range targets.Partitions() {
-		if before, after := len(without(now[p], active[p].adding)), len(targets[p]); before != after {
+		if before, after := len(plan.Without(now[p], active[p].Adding)), len(targets[p]); before != after {
 			lines = append(lines, fmt.Sprintf("%v: The replication factor is changed from %d to %d", p, before, after))
 		}
 	}
@@ -170,14 +171,14 @@ func sameFactors(targets, now plan.Assignment, active map[plan.Partition]moving)
 }
 
 // throttle limits what is about to move.
-func (r reassigner) throttle(asked reassignmentFile, active map[plan.Partition]moving, now plan.Assignment, rate, dirRate int64) error {
+func (r reassigner) throttle(asked reassignmentFile, active cluster.Moves, now plan.Assignment, rate, dirRate int64) error {
 	if rate >= 0 {
-		t := throttlingOf(active, asked.targets(), now)
-		if err := r.door.setThrottledReplicas(t.topics); err != nil {
+		t := cluster.ThrottlingOf(active, asked.targets(), now)
+		if err := r.door.setThrottledReplicas(t.Topics); err != nil {
 			return err
 		}
 		text := strconv.FormatInt(rate, 10)
-		if err := r.setRates(t.brokers, map[string]string{leaderThrottleRate: text, followerThrottleRate: text}); err != nil {
+		if err := r.setRates(t.Brokers, map[string]string{leaderThrottleRate: text, followerThrottleRate: text}); err != nil {
 			return err
 		}
 		r.say("The inter-broker throttle limit was set to %d B/s", rate)
@@ -185,7 +186,7 @@ func (r reassigner) throttle(asked reassignmentFile, active map[plan.Partition]m
 	if dirRate >= 0 {
 		brokers := map[int32]bool{}
 		for replica := range asked.dirs {
-			brokers[replica.broker] = true
+			brokers[replica.Broker] = true
 		}
 		if err := r.setRates(sortedKeys(brokers), map[string]string{logDirThrottleRate: strconv.FormatInt(dirRate, 10)}); err != nil {
 			return err
@@ -235,12 +236,12 @@ func errorLines(failed map[plan.Partition]error) string {
 const dirMovePause = 100 * time.Millisecond
 
 // moveTo moves replicas between directories of their brokers. Replicas that the reassignment brings are asked for until they are there, for at most timeout milliseconds.
-func (r reassigner) moveTo(dirs map[replicaOn]string, timeout int64) error {
+func (r reassigner) moveTo(dirs map[cluster.Replica]string, timeout int64) error {
 	door, ok := r.door.(directories)
 	if !ok {
 		return &commandFailed{needsBrokers}
 	}
-	pending := map[replicaOn]string{}
+	pending := map[cluster.Replica]string{}
 	for replica, dir := range dirs {
 		pending[replica] = dir
 	}
@@ -265,26 +266,26 @@ func (r reassigner) moveTo(dirs map[replicaOn]string, timeout int64) error {
 	}
 }
 
-func (r reassigner) sayMoved(taken []replicaOn, dirs map[replicaOn]string) {
+func (r reassigner) sayMoved(taken []cluster.Replica, dirs map[cluster.Replica]string) {
 	if !compat39() {
 		r.say("Successfully started log directory move%s for: %s", plural(len(taken)), joinReplicas(taken))
 		return
 	}
 	for _, replica := range taken {
-		r.say("Successfully started moving log directory to %s for replica %v with broker %d ", dirs[replica], replica.partition, replica.broker)
+		r.say("Successfully started moving log directory to %s for replica %v with broker %d ", dirs[replica], replica.Partition, replica.Broker)
 	}
 }
 
-func sortedReplicas[V any](m map[replicaOn]V) []replicaOn {
-	var list []replicaOn
+func sortedReplicas[V any](m map[cluster.Replica]V) []cluster.Replica {
+	var list []cluster.Replica
 	for replica := range m {
 		list = append(list, replica)
 	}
-	slices.SortFunc(list, compareReplicas)
+	slices.SortFunc(list, cluster.Replica.Compare)
 	return list
 }
 
-func joinReplicas(list []replicaOn) string {
+func joinReplicas(list []cluster.Replica) string {
 	texts := make([]string, len(list))
 	for i, replica := range list {
 		texts[i] = replica.String()
@@ -313,7 +314,7 @@ func (r reassigner) cancel(set *options.Set) error {
 	}
 	running := plan.Assignment{}
 	for _, p := range asked.partitions {
-		if m := active[p]; len(m.adding)+len(m.removing) > 0 {
+		if m := active[p]; len(m.Adding)+len(m.Removing) > 0 {
 			running[p] = nil
 		}
 	}
@@ -329,7 +330,7 @@ func (r reassigner) cancel(set *options.Set) error {
 	} else {
 		r.say("None of the specified partition reassignments are active.")
 	}
-	back := map[replicaOn]string{}
+	back := map[cluster.Replica]string{}
 	states, err := r.dirStates(asked.dirs)
 	if err != nil {
 		return err
@@ -372,12 +373,12 @@ func (r reassigner) list() error {
 	}
 	for _, p := range list.Partitions() {
 		m := active[p]
-		line := fmt.Sprintf("%v: replicas: %s.", p, joinInts(m.replicas))
-		if len(m.adding) > 0 {
-			line += fmt.Sprintf(" adding: %s.", joinInts(m.adding))
+		line := fmt.Sprintf("%v: replicas: %s.", p, joinInts(m.Replicas))
+		if len(m.Adding) > 0 {
+			line += fmt.Sprintf(" adding: %s.", joinInts(m.Adding))
 		}
-		if len(m.removing) > 0 {
-			line += fmt.Sprintf(" removing: %s.", joinInts(m.removing))
+		if len(m.Removing) > 0 {
+			line += fmt.Sprintf(" removing: %s.", joinInts(m.Removing))
 		}
 		r.say("%s", line)
 	}

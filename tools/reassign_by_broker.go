@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -36,16 +35,8 @@ func (d *reassignmentByBroker) replicas(topics []string) (plan.Assignment, map[s
 	return cluster.New(d.client).Replicas(context.Background(), topics)
 }
 
-func (d *reassignmentByBroker) active() (map[plan.Partition]moving, error) {
-	moves, err := cluster.New(d.client).Moves(context.Background())
-	if err != nil {
-		return nil, err
-	}
-	list := map[plan.Partition]moving{}
-	for p, m := range moves {
-		list[p] = moving{m.Replicas, m.Adding, m.Removing}
-	}
-	return list, nil
+func (d *reassignmentByBroker) active() (cluster.Moves, error) {
+	return cluster.New(d.client).Moves(context.Background())
 }
 
 func (d *reassignmentByBroker) start(targets plan.Assignment) (map[plan.Partition]error, error) {
@@ -56,85 +47,30 @@ func (d *reassignmentByBroker) cancelMoves(partitions []plan.Partition) (map[pla
 	return cluster.New(d.client).Reassign(context.Background(), partitions, nil)
 }
 
-// change is one setting to set, or with an empty value to take back.
-func change(key, value string) kmsg.IncrementalAlterConfigsRequestResourceConfig {
-	if value == "" {
-		return cluster.Change(key, nil)
-	}
-	return cluster.Change(key, &value)
-}
-
-func (d *reassignmentByBroker) setThrottledReplicas(throttles map[string]throttledReplicas) error {
-	var resources []kmsg.IncrementalAlterConfigsRequestResource
-	for _, topic := range sortedKeys(throttles) {
-		r := kmsg.NewIncrementalAlterConfigsRequestResource()
-		r.ResourceType, r.ResourceName = kmsg.ConfigResourceTypeTopic, topic
-		r.Configs = append(r.Configs, change(leaderThrottleReplicas, throttles[topic].leaders), change(followerThrottleReplicas, throttles[topic].followers))
-		resources = append(resources, r)
-	}
-	return cluster.New(d.client).AlterConfigs(context.Background(), false, resources...)
+func (d *reassignmentByBroker) setThrottledReplicas(throttles map[string]cluster.ThrottledReplicas) error {
+	return cluster.New(d.client).SetThrottledReplicas(context.Background(), throttles)
 }
 
 func (d *reassignmentByBroker) setRates(brokers []int32, rates map[string]string) (unreachable []int32, err error) {
-	alive, err := d.brokers()
-	if err != nil {
-		return nil, err
-	}
-	var resources []kmsg.IncrementalAlterConfigsRequestResource
-	for _, id := range brokers {
-		if !slices.ContainsFunc(alive, func(b plan.Broker) bool { return b.ID == id }) {
-			unreachable = append(unreachable, id) // only a broker itself takes its settings
-			continue
-		}
-		r := kmsg.NewIncrementalAlterConfigsRequestResource()
-		r.ResourceType, r.ResourceName = kmsg.ConfigResourceTypeBroker, strconv.Itoa(int(id))
-		for _, key := range sortedKeys(rates) {
-			r.Configs = append(r.Configs, change(key, rates[key]))
-		}
-		resources = append(resources, r)
-	}
-	return unreachable, cluster.New(d.client).AlterConfigs(context.Background(), false, resources...)
+	return cluster.New(d.client).SetRates(context.Background(), brokers, rates)
 }
 
-func (d *reassignmentByBroker) stored(partitions []plan.Partition) ([]storedReplica, error) {
-	alive, err := d.brokers()
-	if err != nil {
-		return nil, err
-	}
-	byTopic := map[string][]int32{}
-	for _, p := range partitions {
-		byTopic[p.Topic] = append(byTopic[p.Topic], p.ID)
-	}
-	var list []storedReplica
-	for _, b := range alive {
-		dirs, err := cluster.New(d.client).Dirs(context.Background(), b.ID, byTopic)
-		if err != nil {
-			return nil, err
-		}
-		for _, dir := range dirs {
-			if dir.Err != nil {
-				continue // offline: what is in it is not found
-			}
-			for _, r := range dir.Replicas {
-				list = append(list, storedReplica{replicaOn{r.Partition, b.ID}, dir.Path, r.Size, r.OffsetLag, r.Future})
-			}
-		}
-	}
-	return list, nil
+func (d *reassignmentByBroker) stored(partitions []plan.Partition) ([]cluster.StoredReplica, error) {
+	return cluster.New(d.client).Stored(context.Background(), partitions)
 }
 
-func (d *reassignmentByBroker) moveTo(dirs map[replicaOn]string) ([]replicaOn, error) {
+func (d *reassignmentByBroker) moveTo(dirs map[cluster.Replica]string) ([]cluster.Replica, error) {
 	byBroker := map[int32]map[string]map[string][]int32{} // then by directory and topic
 	for r, dir := range dirs {
-		if byBroker[r.broker] == nil {
-			byBroker[r.broker] = map[string]map[string][]int32{}
+		if byBroker[r.Broker] == nil {
+			byBroker[r.Broker] = map[string]map[string][]int32{}
 		}
-		if byBroker[r.broker][dir] == nil {
-			byBroker[r.broker][dir] = map[string][]int32{}
+		if byBroker[r.Broker][dir] == nil {
+			byBroker[r.Broker][dir] = map[string][]int32{}
 		}
-		byBroker[r.broker][dir][r.partition.Topic] = append(byBroker[r.broker][dir][r.partition.Topic], r.partition.ID)
+		byBroker[r.Broker][dir][r.Partition.Topic] = append(byBroker[r.Broker][dir][r.Partition.Topic], r.Partition.ID)
 	}
-	var taken []replicaOn
+	var taken []cluster.Replica
 	for _, id := range sortedKeys(byBroker) {
 		req := kmsg.NewPtrAlterReplicaLogDirsRequest()
 		for _, dir := range sortedKeys(byBroker[id]) {
@@ -153,7 +89,7 @@ func (d *reassignmentByBroker) moveTo(dirs map[replicaOn]string) ([]replicaOn, e
 		}
 		for _, t := range resp.Topics {
 			for _, p := range t.Partitions {
-				r := replicaOn{plan.Partition{Topic: t.Topic, ID: p.Partition}, id}
+				r := cluster.Replica{Partition: plan.Partition{Topic: t.Topic, ID: p.Partition}, Broker: id}
 				switch err := answered(p.ErrorCode, nil); {
 				case err == nil:
 					taken = append(taken, r)
@@ -164,6 +100,6 @@ func (d *reassignmentByBroker) moveTo(dirs map[replicaOn]string) ([]replicaOn, e
 			}
 		}
 	}
-	slices.SortFunc(taken, compareReplicas)
+	slices.SortFunc(taken, cluster.Replica.Compare)
 	return taken, nil
 }

@@ -9,6 +9,7 @@ import (
 	"sort"
 	"strconv"
 
+	"barnabas/admin/cluster"
 	"barnabas/admin/plan"
 	"barnabas/zkstate"
 )
@@ -77,7 +78,7 @@ func (d *reassignmentByZooKeeper) replicas(topics []string) (plan.Assignment, ma
 }
 
 // active knows only of what was asked for through this door.
-func (d *reassignmentByZooKeeper) active() (map[plan.Partition]moving, error) {
+func (d *reassignmentByZooKeeper) active() (cluster.Moves, error) {
 	r, err := d.zk.One(context.Background(), zkstate.Get(zkstate.ReassignPartitionsPath))
 	if errors.Is(err, zkstate.ErrNoNode) {
 		return nil, nil
@@ -86,9 +87,9 @@ func (d *reassignmentByZooKeeper) active() (map[plan.Partition]moving, error) {
 		return nil, err
 	}
 	list, err := zkstate.DecodeReassignments(r.Data)
-	out := map[plan.Partition]moving{}
+	out := cluster.Moves{}
 	for _, asked := range list {
-		out[plan.Partition{Topic: asked.Topic, ID: asked.Partition}] = moving{replicas: asked.Replicas}
+		out[plan.Partition{Topic: asked.Topic, ID: asked.Partition}] = cluster.Move{Replicas: asked.Replicas}
 	}
 	return out, err
 }
@@ -105,10 +106,10 @@ func (d *reassignmentByZooKeeper) start(targets plan.Assignment) (map[plan.Parti
 	return nil, err
 }
 
-func (d *reassignmentByZooKeeper) setThrottledReplicas(throttles map[string]throttledReplicas) error {
+func (d *reassignmentByZooKeeper) setThrottledReplicas(throttles map[string]cluster.ThrottledReplicas) error {
 	for _, topic := range sortedKeys(throttles) {
 		t := throttles[topic]
-		if err := d.edit(zkstate.TopicEntity, topic, map[string]string{leaderThrottleReplicas: t.leaders, followerThrottleReplicas: t.followers}); err != nil {
+		if err := d.edit(zkstate.TopicEntity, topic, map[string]string{leaderThrottleReplicas: t.Leaders, followerThrottleReplicas: t.Followers}); err != nil {
 			return err
 		}
 	}

@@ -91,7 +91,7 @@ func (r reassigner) usableBrokers(wanted []int32, withoutRacks bool) ([]plan.Bro
 		}
 		usable, found = append(usable, b), append(found, b.ID)
 	}
-	if missing := without(wanted, found); len(missing) > 0 {
+	if missing := plan.Without(wanted, found); len(missing) > 0 {
 		fmt.Fprintf(r.f.stderr, "Broker%s %s cannot be reached and will get nothing.\n", plural(len(missing)), joinInts(missing))
 	}
 	if racked != 0 && racked != len(usable) {
@@ -109,7 +109,7 @@ func (r reassigner) placed(now plan.Assignment) []plan.Placed {
 			fmt.Fprintf(r.f.stderr, "The sizes of partitions are not known, so that all count the same: %s\n", err)
 		}
 		for _, s := range stored {
-			sizes[s.partition] = max(sizes[s.partition], s.size)
+			sizes[s.Partition] = max(sizes[s.Partition], s.Size)
 		}
 	}
 	list := make([]plan.Placed, 0, len(now))

@@ -1,36 +1,24 @@
 package tools
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 
+	"barnabas/admin/cluster"
 	"barnabas/admin/plan"
 )
 
 // anyDir is the log directory of a replica that may be in any.
 const anyDir = "any"
 
-// replicaOn names one replica.
-type replicaOn struct {
-	partition plan.Partition
-	broker    int32
-}
-
-func (r replicaOn) String() string { return fmt.Sprintf("%v-%d", r.partition, r.broker) }
-
-func compareReplicas(a, b replicaOn) int {
-	return cmp.Or(cmp.Compare(a.broker, b.broker), a.partition.Compare(b.partition))
-}
-
 // reassignmentFile is what --reassignment-json-file says, in the order of the file.
 type reassignmentFile struct {
 	partitions []plan.Partition
 	replicas   [][]int32
-	dirs       map[replicaOn]string // of those that are to be in a certain directory
+	dirs       map[cluster.Replica]string // of those that are to be in a certain directory
 }
 
 func (f reassignmentFile) targets() plan.Assignment {
@@ -65,7 +53,7 @@ func checkVersion(file jsonValue) error {
 }
 
 func readReassignment(file jsonValue) (reassignmentFile, error) {
-	f := reassignmentFile{dirs: map[replicaOn]string{}}
+	f := reassignmentFile{dirs: map[cluster.Replica]string{}}
 	if err := checkVersion(file); err != nil {
 		return f, err
 	}
@@ -89,7 +77,7 @@ func readReassignment(file jsonValue) (reassignmentFile, error) {
 		f.partitions, f.replicas = append(f.partitions, p), append(f.replicas, replicas)
 		for i, dir := range dirs {
 			if dir != anyDir {
-				f.dirs[replicaOn{p, replicas[i]}] = dir
+				f.dirs[cluster.Replica{Partition: p, Broker: replicas[i]}] = dir
 			}
 		}
 	}

@@ -6,12 +6,10 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"slices"
 	"syscall"
 	"time"
 
 	"barnabas/admin/cluster"
-	"barnabas/admin/plan"
 )
 
 // progressPause is between two looks at a reassignment, progressEvery between two lines about it.
@@ -42,7 +40,7 @@ var errInterrupted = &terse{"Interrupted: the reassignment goes on. Run --verify
 func (r reassigner) wait(ctx context.Context, asked reassignmentFile) error {
 	tick := time.NewTicker(progressPause)
 	defer tick.Stop()
-	var history []observation
+	var pace cluster.Pace
 	var told time.Time
 	for {
 		left, err := r.left(asked)
@@ -50,13 +48,13 @@ func (r reassigner) wait(ctx context.Context, asked reassignmentFile) error {
 			return err
 		}
 		now := time.Now()
-		history = remember(history, observation{now, left.bytes})
+		pace.See(now, left.bytes)
 		if left.partitions == 0 && left.dirMoves == 0 {
 			return nil
 		}
 		if now.Sub(told) >= progressEvery {
 			told = now
-			fmt.Fprintln(r.f.stderr, left.line(rateOf(history)))
+			fmt.Fprintln(r.f.stderr, left.line(&pace))
 		}
 		select {
 		case <-ctx.Done():
@@ -78,7 +76,7 @@ func (r reassigner) left(asked reassignmentFile) (remaining, error) {
 	if err != nil {
 		return remaining{}, err
 	}
-	moves := map[plan.Partition]moving{}
+	moves := cluster.Moves{}
 	for _, p := range asked.partitions {
 		if m, running := active[p]; running {
 			moves[p] = m
@@ -93,72 +91,14 @@ func (r reassigner) left(asked reassignmentFile) (remaining, error) {
 	if err != nil {
 		return out, nil // a broker is away for now
 	}
-	out.bytes, out.dirMoves = bytesLeft(stored, moves, asked.dirs)
+	out.bytes, out.dirMoves = cluster.DirBytesLeft(stored, func(r cluster.Replica) bool { _, asked := asked.dirs[r]; return asked })
+	for _, bytes := range cluster.BytesLeft(stored, moves) {
+		out.bytes += bytes
+	}
 	return out, nil
 }
 
-// bytesLeft compares what new replicas have with what the largest of the old ones has, and copies in other directories with their originals.
-func bytesLeft(stored []storedReplica, moves map[plan.Partition]moving, dirs map[replicaOn]string) (bytes int64, dirMoves int) {
-	current, future := map[replicaOn]int64{}, map[replicaOn]int64{}
-	full := map[plan.Partition]int64{}
-	for _, s := range stored {
-		if s.future {
-			future[s.replicaOn] = s.size
-			continue
-		}
-		current[s.replicaOn] = s.size
-		if !slices.Contains(moves[s.partition].adding, s.broker) {
-			full[s.partition] = max(full[s.partition], s.size)
-		}
-	}
-	for p, m := range moves {
-		for _, id := range m.adding {
-			bytes += max(0, full[p]-current[replicaOn{p, id}])
-		}
-	}
-	for replica := range dirs {
-		if size, moving := future[replica]; moving {
-			dirMoves++
-			bytes += max(0, current[replica]-size)
-		}
-	}
-	return bytes, dirMoves
-}
-
-// observation is how much was left at some time.
-type observation struct {
-	at    time.Time
-	bytes int64
-}
-
-// rateWindow is over how long a rate is measured: long enough to even out single fetches, short enough to follow a change of the throttle.
-const rateWindow = 20 * time.Second
-
-func remember(history []observation, o observation) []observation {
-	if o.bytes < 0 {
-		return history
-	}
-	history = append(history, o)
-	for len(history) > 2 && o.at.Sub(history[0].at) > rateWindow {
-		history = history[1:]
-	}
-	return history
-}
-
-// rateOf is how many bytes a second are copied; 0 when that cannot be said yet.
-func rateOf(history []observation) float64 {
-	if len(history) < 2 {
-		return 0
-	}
-	first, last := history[0], history[len(history)-1]
-	seconds := last.at.Sub(first.at).Seconds()
-	if seconds <= 0 || first.bytes <= last.bytes {
-		return 0
-	}
-	return float64(first.bytes-last.bytes) / seconds
-}
-
-func (l remaining) line(rate float64) string {
+func (l remaining) line(pace *cluster.Pace) string {
 	text := fmt.Sprintf("%d partition%s moving", l.partitions, plural(l.partitions))
 	if l.dirMoves > 0 {
 		text += fmt.Sprintf(", %d between directories", l.dirMoves)
@@ -167,9 +107,8 @@ func (l remaining) line(rate float64) string {
 		return text
 	}
 	text += fmt.Sprintf(", %s left", cluster.ByteCount(l.bytes))
-	if rate > 0 {
-		end := time.Duration(float64(l.bytes) / rate * float64(time.Second)).Round(time.Second)
-		text += fmt.Sprintf(", %s/s, about %s to go", cluster.ByteCount(int64(rate)), end)
+	if end, known := pace.Remaining(); known {
+		text += fmt.Sprintf(", %s/s, about %s to go", cluster.ByteCount(int64(pace.Rate())), end)
 	}
 	return text
 }

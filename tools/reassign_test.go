@@ -84,7 +84,7 @@ func TestUnknownFieldsAndAMissingVersionAreAccepted(t *testing.T) {
 	f, err := readReassignmentToExecute(v)
 	require.NoError(t, err)
 	assert.Equal(t, plan.Assignment{{Topic: "t", ID: 0}: {2, 1}}, f.targets())
-	assert.Equal(t, map[replicaOn]string{{plan.Partition{Topic: "t", ID: 0}, 1}: "/d"}, f.dirs)
+	assert.Equal(t, map[cluster.Replica]string{{Partition: plan.Partition{Topic: "t", ID: 0}, Broker: 1}: "/d"}, f.dirs)
 }
 
 func TestWhatIsNoJSONAtAllIsRefusedInTheOriginalsWords(t *testing.T) {
@@ -116,52 +116,25 @@ func FuzzReassignmentFile(f *testing.F) {
 	})
 }
 
-func TestThrottledAreAllSourcesAndTheNewReplicasOfAllThatMoves(t *testing.T) {
-	a, b, other := plan.Partition{Topic: "t", ID: 0}, plan.Partition{Topic: "t", ID: 10}, plan.Partition{Topic: "u", ID: 2}
-	got := throttlingOf(
-		map[plan.Partition]moving{other: {replicas: []int32{5, 4}, adding: []int32{5}, removing: []int32{4}}},
-		plan.Assignment{a: {3, 2}, b: {2, 1}},
-		plan.Assignment{a: {2, 3}, b: {1, 3}})
-	assert.Equal(t, map[string]throttledReplicas{"t": {"0:2,0:3,10:1,10:3", "10:2"}, "u": {"2:4", "2:5"}}, got.topics)
-	assert.Equal(t, []int32{1, 2, 3, 4, 5}, got.brokers)
-
-	// Given again with another target, a running move still comes from where it came from.
-	got = throttlingOf(map[plan.Partition]moving{a: {replicas: []int32{2, 1, 3}, adding: []int32{2}}}, plan.Assignment{a: {4, 3}}, plan.Assignment{a: {2, 1, 3}})
-	assert.Equal(t, map[string]throttledReplicas{"t": {"0:1,0:3", "0:4"}}, got.topics)
-}
-
 func TestAChangedReplicationFactorIsRefusedOnRequest(t *testing.T) {
 	p := plan.Partition{Topic: "t", ID: 1}
-	assert.NoError(t, sameFactors(plan.Assignment{p: {1, 2}}, plan.Assignment{p: {3, 2, 1}}, map[plan.Partition]moving{p: {adding: []int32{3}}}))
+	assert.NoError(t, sameFactors(plan.Assignment{p: {1, 2}}, plan.Assignment{p: {3, 2, 1}}, cluster.Moves{p: {Adding: []int32{3}}}))
 	assert.EqualError(t, sameFactors(plan.Assignment{p: {1, 2, 3}}, plan.Assignment{p: {2, 1}}, nil), "Error reassigning partition(s):\nt-1: The replication factor is changed from 2 to 3")
 }
 
-func TestBytesLeftAreWhatNewReplicasLack(t *testing.T) {
-	p, q := plan.Partition{Topic: "t", ID: 0}, plan.Partition{Topic: "t", ID: 1}
-	bytes, moves := bytesLeft([]storedReplica{
-		{replicaOn{p, 1}, "/a", 1000, 0, false}, {replicaOn{p, 2}, "/a", 900, 0, false}, {replicaOn{p, 3}, "/a", 400, 0, false},
-		{replicaOn{q, 1}, "/a", 700, 0, false}, {replicaOn{q, 1}, "/b", 200, 0, true},
-	}, map[plan.Partition]moving{p: {replicas: []int32{3, 4, 1, 2}, adding: []int32{3, 4}}}, map[replicaOn]string{{q, 1}: "/b"})
-	assert.EqualValues(t, 600+1000+500, bytes)
-	assert.Equal(t, 1, moves)
-}
-
 func TestProgressTellsRateAndEnd(t *testing.T) {
-	at := time.Unix(1000, 0)
-	var history []observation
+	var pace cluster.Pace
 	for i := range 60 {
-		history = remember(history, observation{at.Add(time.Duration(i) * time.Second), int64(100_000_000 - i*1_000_000)})
+		pace.See(time.Unix(1000+int64(i), 0), int64(100_000_000-i*1_000_000))
 	}
-	assert.LessOrEqual(t, len(history), 22)
-	assert.InDelta(t, 1e6, rateOf(history), 1)
-	assert.Equal(t, "2 partitions moving, 41.0 MB left, 1.0 MB/s, about 41s to go", remaining{2, 0, 41_000_000}.line(rateOf(history)))
-	assert.Equal(t, "1 partition moving, 3 between directories, 41 B left", remaining{1, 3, 41}.line(0))
-	assert.Equal(t, "1 partition moving", remaining{1, 0, -1}.line(0))
-	assert.Zero(t, rateOf(remember(nil, observation{at, -1})))
+	assert.Equal(t, "2 partitions moving, 41.0 MB left, 1.0 MB/s, about 41s to go", remaining{2, 0, 41_000_000}.line(&pace))
+	var none cluster.Pace
+	assert.Equal(t, "1 partition moving, 3 between directories, 41 B left", remaining{1, 3, 41}.line(&none))
+	assert.Equal(t, "1 partition moving", remaining{1, 0, -1}.line(&none))
 }
 
 func TestADirectoryMoveIsToldByItsState(t *testing.T) {
-	r := replicaOn{plan.Partition{Topic: "big", ID: 0}, 1}
+	r := cluster.Replica{Partition: plan.Partition{Topic: "big", ID: 0}, Broker: 1}
 	for want, s := range map[string]dirState{
 		"Reassignment of replica big-0-1 completed successfully.":                                                               {"/b", "/b", ""},
 		"Reassignment of replica big-0-1 is still in progress.":                                                                 {"/b", "/a", "/b"},
@@ -177,9 +150,9 @@ func TestADirectoryMoveIsToldByItsState(t *testing.T) {
 type fakeCluster struct {
 	alive     []plan.Broker
 	at        plan.Assignment
-	moves     map[plan.Partition]moving
+	moves     cluster.Moves
 	refuse    map[plan.Partition]error
-	throttles map[string]throttledReplicas
+	throttles map[string]cluster.ThrottledReplicas
 	rates     map[int32]map[string]string
 	steps     int // looks at what is active until all is done
 }
@@ -189,10 +162,10 @@ func (c *fakeCluster) brokers() ([]plan.Broker, error) { return c.alive, nil }
 func (c *fakeCluster) replicas(topics []string) (plan.Assignment, map[string]error, error) {
 	return c.at, nil, nil
 }
-func (c *fakeCluster) active() (map[plan.Partition]moving, error) {
+func (c *fakeCluster) active() (cluster.Moves, error) {
 	if c.steps--; c.steps <= 0 {
 		for p, m := range c.moves {
-			c.at[p] = without(m.replicas, m.removing)
+			c.at[p] = plan.Without(m.Replicas, m.Removing)
 		}
 		c.moves = nil
 	}
@@ -202,16 +175,16 @@ func (c *fakeCluster) start(targets plan.Assignment) (map[plan.Partition]error, 
 	if c.refuse != nil {
 		return c.refuse, nil
 	}
-	c.moves = map[plan.Partition]moving{}
+	c.moves = cluster.Moves{}
 	for p, to := range targets {
-		c.moves[p] = moving{append(append([]int32{}, to...), without(c.at[p], to)...), without(to, c.at[p]), without(c.at[p], to)}
+		c.moves[p] = cluster.Move{Replicas: append(append([]int32{}, to...), plan.Without(c.at[p], to)...), Adding: plan.Without(to, c.at[p]), Removing: plan.Without(c.at[p], to)}
 	}
 	c.steps = 3
 	return nil, nil
 }
-func (c *fakeCluster) setThrottledReplicas(throttles map[string]throttledReplicas) error {
+func (c *fakeCluster) setThrottledReplicas(throttles map[string]cluster.ThrottledReplicas) error {
 	for topic, t := range throttles {
-		if c.throttles[topic] = t; t == (throttledReplicas{}) {
+		if c.throttles[topic] = t; t == (cluster.ThrottledReplicas{}) {
 			delete(c.throttles, topic)
 		}
 	}
@@ -232,7 +205,7 @@ func (c *fakeCluster) setRates(brokers []int32, rates map[string]string) (unreac
 }
 
 func newFakeCluster() *fakeCluster {
-	return &fakeCluster{alive: []plan.Broker{{ID: 1}, {ID: 2}, {ID: 3}}, at: plan.Assignment{{Topic: "t", ID: 0}: {1, 2}}, throttles: map[string]throttledReplicas{}, rates: map[int32]map[string]string{}}
+	return &fakeCluster{alive: []plan.Broker{{ID: 1}, {ID: 2}, {ID: 3}}, at: plan.Assignment{{Topic: "t", ID: 0}: {1, 2}}, throttles: map[string]cluster.ThrottledReplicas{}, rates: map[int32]map[string]string{}}
 }
 
 func (c *fakeCluster) throttled() bool {
@@ -275,8 +248,8 @@ func TestAThrottleDoesNotOutliveAReassignmentThatIsWaitedFor(t *testing.T) {
 func TestThrottlesOfOthersAreLeftToThem(t *testing.T) {
 	door := newFakeCluster()
 	other := plan.Partition{Topic: "u", ID: 0}
-	door.moves, door.steps = map[plan.Partition]moving{other: {replicas: []int32{3, 2}, adding: []int32{3}}}, 1000
-	door.throttles["t"], door.throttles["u"] = throttledReplicas{"0:1", "0:3"}, throttledReplicas{"0:2", "0:3"}
+	door.moves, door.steps = cluster.Moves{other: {Replicas: []int32{3, 2}, Adding: []int32{3}}}, 1000
+	door.throttles["t"], door.throttles["u"] = cluster.ThrottledReplicas{Leaders: "0:1", Followers: "0:3"}, cluster.ThrottledReplicas{Leaders: "0:2", Followers: "0:3"}
 	for id := int32(1); id <= 3; id++ {
 		door.rates[id] = map[string]string{leaderThrottleRate: "5"}
 	}
@@ -284,7 +257,7 @@ func TestThrottlesOfOthersAreLeftToThem(t *testing.T) {
 	r := reassigner{face{stdout: &out, stderr: &errs}, door}
 	set := parsed(t, reassignOptions, "--bootstrap-server", "b", "--verify", "--wait", "--reassignment-json-file", file(t, `{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1,2]}]}`))
 	require.NoError(t, r.verify(set))
-	assert.Equal(t, map[string]throttledReplicas{"u": {"0:2", "0:3"}}, door.throttles)
+	assert.Equal(t, map[string]cluster.ThrottledReplicas{"u": {Leaders: "0:2", Followers: "0:3"}}, door.throttles)
 	assert.Equal(t, map[int32]map[string]string{1: {}, 2: {leaderThrottleRate: "5"}, 3: {leaderThrottleRate: "5"}}, door.rates)
 	assert.Contains(t, errs.String(), "Other reassignments are still running")
 }
@@ -293,7 +266,7 @@ func TestNothingStartsWhileOthersRunUnlessAsked(t *testing.T) {
 	moves := file(t, `{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[3,2]}]}`)
 	for _, additional := range []bool{false, true} {
 		door := newFakeCluster()
-		door.moves, door.steps = map[plan.Partition]moving{{Topic: "u", ID: 0}: {replicas: []int32{3, 2}, adding: []int32{3}}}, 1000
+		door.moves, door.steps = cluster.Moves{{Topic: "u", ID: 0}: {Replicas: []int32{3, 2}, Adding: []int32{3}}}, 1000
 		args := []string{"--bootstrap-server", "b", "--execute", "--reassignment-json-file", moves}
 		if additional {
 			args = append(args, "--additional")

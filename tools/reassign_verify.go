@@ -8,6 +8,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"barnabas/admin/cluster"
 	"barnabas/admin/plan"
 	"barnabas/tools/options"
 	"barnabas/zkstate"
@@ -98,48 +99,48 @@ type dirState struct{ target, current, future string }
 func (s dirState) ended() bool { return s.current != "" && s.future == "" }
 func (s dirState) done() bool  { return s.ended() && s.current == s.target }
 
-func (s dirState) line(r replicaOn) string {
+func (s dirState) line(r cluster.Replica) string {
 	switch {
 	case s.current == "":
-		return fmt.Sprintf("Partition %v is not found in any live log dir on broker %d. There is likely an offline log directory on the broker.", r.partition, r.broker)
+		return fmt.Sprintf("Partition %v is not found in any live log dir on broker %d. There is likely an offline log directory on the broker.", r.Partition, r.Broker)
 	case s.done():
 		return fmt.Sprintf("Reassignment of replica %v completed successfully.", r)
 	case s.ended():
-		return fmt.Sprintf("Partition %v on broker %d is not being moved from log dir %s to %s.", r.partition, r.broker, s.current, s.target)
+		return fmt.Sprintf("Partition %v on broker %d is not being moved from log dir %s to %s.", r.Partition, r.Broker, s.current, s.target)
 	case s.future == s.target:
 		return fmt.Sprintf("Reassignment of replica %v is still in progress.", r)
 	}
-	return fmt.Sprintf("Partition %v on broker %d is being moved to log dir %s instead of %s.", r.partition, r.broker, s.future, s.target)
+	return fmt.Sprintf("Partition %v on broker %d is being moved to log dir %s instead of %s.", r.Partition, r.Broker, s.future, s.target)
 }
 
-func (r reassigner) dirStates(dirs map[replicaOn]string) (map[replicaOn]dirState, error) {
+func (r reassigner) dirStates(dirs map[cluster.Replica]string) (map[cluster.Replica]dirState, error) {
 	door, ok := r.door.(directories)
 	if len(dirs) == 0 || !ok {
 		return nil, nil
 	}
 	asked := plan.Assignment{}
 	for replica := range dirs {
-		asked[replica.partition] = nil
+		asked[replica.Partition] = nil
 	}
 	stored, err := door.stored(asked.Partitions())
 	if err != nil {
 		return nil, err
 	}
-	states := map[replicaOn]dirState{}
+	states := map[cluster.Replica]dirState{}
 	for replica, dir := range dirs {
 		states[replica] = dirState{target: dir}
 	}
 	for _, copy := range stored {
-		s, wanted := states[copy.replicaOn]
+		s, wanted := states[copy.Replica]
 		if !wanted {
 			continue
 		}
-		if copy.future {
-			s.future = copy.dir
+		if copy.Future {
+			s.future = copy.Dir
 		} else {
-			s.current = copy.dir
+			s.current = copy.Dir
 		}
-		states[copy.replicaOn] = s
+		states[copy.Replica] = s
 	}
 	return states, nil
 }
@@ -150,7 +151,7 @@ func (r reassigner) clearThrottles(asked reassignmentFile) error {
 }
 
 // clear takes back the throttles of the file's topics and of all brokers, but for those of topics and brokers that take part in what still runs.
-func (r reassigner) clear(asked reassignmentFile, active map[plan.Partition]moving) error {
+func (r reassigner) clear(asked reassignmentFile, active cluster.Moves) error {
 	alive, err := r.door.brokers()
 	if err != nil {
 		return err
@@ -167,7 +168,7 @@ func (r reassigner) clear(asked reassignmentFile, active map[plan.Partition]movi
 	topics := asked.topics()
 	for p, m := range active {
 		topics = slices.DeleteFunc(topics, func(topic string) bool { return topic == p.Topic })
-		for _, id := range m.replicas {
+		for _, id := range m.Replicas {
 			delete(involved, id)
 		}
 	}
@@ -181,9 +182,9 @@ func (r reassigner) clear(asked reassignmentFile, active map[plan.Partition]movi
 		return nil
 	}
 	r.say("Clearing topic-level throttles on topic%s %s", plural(len(topics)), strings.Join(topics, ","))
-	none := map[string]throttledReplicas{}
+	none := map[string]cluster.ThrottledReplicas{}
 	for _, topic := range topics {
-		none[topic] = throttledReplicas{}
+		none[topic] = cluster.ThrottledReplicas{}
 	}
 	return r.door.setThrottledReplicas(none)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"barnabas/admin/cluster"
 	"barnabas/admin/plan"
 	"barnabas/tools/options"
 )
@@ -193,7 +194,7 @@ func (v *replicaVerifier) round(ctx context.Context) (lag greatestLag, whole boo
 		replicas := v.partitions[p]
 		held := make([]replicaPiece, len(replicas))
 		for i, id := range replicas {
-			held[i] = pieces[replicaOn{p, id}]
+			held[i] = pieces[cluster.Replica{Partition: p, Broker: id}]
 			held[i].replica = id
 		}
 		next, differences, fatal := compareHeld(p, v.offsets[p], held)
@@ -216,14 +217,14 @@ func (v *replicaVerifier) round(ctx context.Context) (lag greatestLag, whole boo
 }
 
 // fetchAll asks all brokers at once for what they hold from the verified offsets on.
-func (v *replicaVerifier) fetchAll(ctx context.Context) (pieces map[replicaOn]replicaPiece, whole bool) {
+func (v *replicaVerifier) fetchAll(ctx context.Context) (pieces map[cluster.Replica]replicaPiece, whole bool) {
 	byBroker := map[int32][]plan.Partition{}
 	for _, p := range v.partitions.Partitions() {
 		for _, id := range v.partitions[p] {
 			byBroker[id] = append(byBroker[id], p)
 		}
 	}
-	pieces, whole = map[replicaOn]replicaPiece{}, true
+	pieces, whole = map[cluster.Replica]replicaPiece{}, true
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	for id, partitions := range byBroker {
@@ -238,7 +239,7 @@ func (v *replicaVerifier) fetchAll(ctx context.Context) (pieces map[replicaOn]re
 			for _, t := range resp.(*kmsg.FetchResponse).Topics {
 				for _, p := range t.Partitions {
 					whole = whole && p.ErrorCode == 0
-					pieces[replicaOn{plan.Partition{Topic: t.Topic, ID: p.Partition}, id}] = replicaPiece{highWatermark: p.HighWatermark, logStart: p.LogStartOffset, batches: p.RecordBatches}
+					pieces[cluster.Replica{Partition: plan.Partition{Topic: t.Topic, ID: p.Partition}, Broker: id}] = replicaPiece{highWatermark: p.HighWatermark, logStart: p.LogStartOffset, batches: p.RecordBatches}
 				}
 			}
 		})

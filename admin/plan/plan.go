@@ -60,7 +60,7 @@ func leastMovement(partitions []Placed, brokers []Broker, limit int) (Assignment
 	out := Assignment{}
 	replicas, leaders := newCounts(), newCounts()
 	for _, piece := range pieces(partitions, len(brokers), limit) {
-		sets := chooseReplicas(piece.partitions, brokers, replicas.expecting(piece.later, brokers, allOf))
+		sets := chooseReplicas(allSeats(piece.partitions), brokers, racksOf(brokers), replicas.expecting(piece.later, brokers, allOf))
 		chosen := chooseLeaders(piece.partitions, sets, brokers, leaders.expecting(piece.later, brokers, firstOf))
 		for i, p := range piece.partitions {
 			out[p.Partition] = inOrder(p.Replicas, sets[i], chosen[i])
@@ -184,4 +184,9 @@ func (a Assignment) Partitions() []Partition {
 	list := slices.Collect(maps.Keys(a))
 	sort.Slice(list, func(i, j int) bool { return list[i].Compare(list[j]) < 0 })
 	return list
+}
+
+// Without is a list of brokers without those of another.
+func Without(list, other []int32) []int32 {
+	return slices.DeleteFunc(slices.Clone(list), func(id int32) bool { return slices.Contains(other, id) })
 }
