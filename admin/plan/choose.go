@@ -9,12 +9,27 @@ const (
 	rackWeight  = 1 << 40
 )
 
-// chooseReplicas picks the brokers of each partition; settled is what the brokers have beside them.
-func chooseReplicas(partitions []Placed, brokers []Broker, settled counts) [][]int32 {
+// seats is a partition with the replicas that it keeps, whatever comes, and how many places there are beside them.
+type seats struct {
+	Placed
+	kept []int32
+	open int
+}
+
+func allSeats(partitions []Placed) []seats {
+	list := make([]seats, len(partitions))
+	for i, p := range partitions {
+		list[i] = seats{Placed: p, open: len(p.Replicas)}
+	}
+	return list
+}
+
+// chooseReplicas picks, of brokers, those that take the open places of each partition. settled is what the brokers have beside them, what is kept included; racks are those of all brokers.
+func chooseReplicas(partitions []seats, brokers []Broker, racks map[int32]string, settled counts) [][]int32 {
 	var n network
 	source, sink := n.node(), n.node()
 	spread := newSpread(&n, brokers, settled, sink, len(partitions))
-	racks := rackNames(brokers)
+	names := rackNames(brokers)
 	type choice struct {
 		broker int32
 		edge   int
@@ -23,19 +38,25 @@ func chooseReplicas(partitions []Placed, brokers []Broker, settled counts) [][]i
 	units := 0
 	for i, p := range partitions {
 		at := n.node()
-		units += len(p.Replicas)
-		n.connect(edge{from: source, to: at, capacity: len(p.Replicas)})
-		inRack := map[string]int{}
-		for _, rack := range racks {
+		units += p.open
+		n.connect(edge{from: source, to: at, capacity: p.open})
+		crowd, inRack := map[string]int{}, map[string]int{}
+		for _, id := range p.kept {
+			crowd[racks[id]]++
+		}
+		for _, rack := range names {
 			inRack[rack] = n.node()
-			n.connect(edge{from: at, to: inRack[rack], capacity: len(p.Replicas), step: rackWeight})
+			n.connect(edge{from: at, to: inRack[rack], capacity: p.open, step: rackWeight, offset: crowd[rack]})
 		}
 		for _, b := range brokers {
+			if slices.Contains(p.kept, b.ID) {
+				continue
+			}
 			from := at
 			if b.Rack != "" {
 				from = inRack[b.Rack]
 			}
-			e := n.connect(edge{from: from, to: spread.node(p.Topic, b.ID), capacity: 1, base: placing(p, b.ID)})
+			e := n.connect(edge{from: from, to: spread.node(p.Topic, b.ID), capacity: 1, base: placing(p.Placed, b.ID)})
 			choices[i] = append(choices[i], choice{b.ID, e})
 		}
 	}
@@ -133,4 +154,12 @@ func rackNames(brokers []Broker) []string {
 	}
 	slices.Sort(names)
 	return names
+}
+
+func racksOf(brokers []Broker) map[int32]string {
+	racks := map[int32]string{}
+	for _, b := range brokers {
+		racks[b.ID] = b.Rack
+	}
+	return racks
 }
