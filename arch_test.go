@@ -49,6 +49,7 @@ var mayImport = map[string][]string{
 
 	"tools":             {"broker/wire", "broker/auth", "ssl", "broker/acl", "broker/record", "zkstate", "config", "admin", "admin/plan", "admin/cluster", "tools/..."},
 	"tools/native":      {"tools", "tools/spelling", "admin/cluster", "admin/health", "admin/plan"},
+	"tools/console":     {"tools/native", "admin/cluster", "admin/health", "admin/plan"}, // serves the native tools' documents
 	"tools/spelling":    {},
 	"tools/options":     {"tools/spelling"},
 	"tools/subcommands": {"tools/spelling"},
@@ -67,7 +68,7 @@ var oneDoor = map[string]struct {
 	"github.com/go-zookeeper/zk":                     {[]string{"zkstate", "tools/zkshell"}, "zkstate is the only door to ZooKeeper; the shell shows znodes as they are"},
 	"github.com/prometheus/client_golang/prometheus": {[]string{"broker/metrics"}, "the other rooms count, and know of no registry"},
 	"go.etcd.io/bbolt":                               {[]string{"zkstate/embedded"}, "only the embedded ZooKeeper keeps a database"},
-	"net/http":                                       {[]string{"broker/metrics"}, "the broker speaks Kafka's protocol; what it counts is asked for over HTTP"},
+	"net/http":                                       {[]string{"broker/metrics", "tools/console"}, "the broker speaks Kafka's protocol; what it counts, and the pages for people, are asked for over HTTP"},
 }
 
 type listed struct {

@@ -25,6 +25,7 @@ type node struct {
 	controller *controller.Controller
 	sender     *controllerSender
 	metrics    *metrics.Server // nil: nobody asks for them
+	console    *servedConsole  // nil: nobody looks
 
 	cancel   context.CancelFunc
 	events   *zkstate.Subscription
@@ -91,6 +92,9 @@ func (n *node) start(v *config.Values) error {
 	}
 	if err == nil {
 		err = n.zk.ThroughSessions(ctx, "registering", func() error { return n.broker.Register(ctx) })
+	}
+	if err == nil {
+		err = n.serveConsole(v)
 	}
 	if err != nil {
 		cancel()
@@ -171,6 +175,7 @@ func (n *node) stop() error {
 	n.events.Close()
 	n.watching.Wait()
 	n.zk.Close()
+	n.broker.SessionClosed()
 	select {
 	case <-n.broker.Homeless():
 		return errors.Join(broker.ErrHomeless, err)
@@ -182,7 +187,11 @@ func (n *node) stop() error {
 func (n *node) stopParts() error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
-	err := n.broker.Stop(ctx)
+	var err error
+	if n.console != nil {
+		err = n.console.close()
+	}
+	err = errors.Join(err, n.broker.Stop(ctx))
 	if n.metrics != nil { // until now it shows how far the stop is
 		err = errors.Join(err, n.metrics.Close())
 	}

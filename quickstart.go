@@ -37,10 +37,11 @@ func quickstartCommand() *cli.Command {
 			&cli.StringFlag{Name: "data", Value: "barnabas-data", Usage: "`DIR` that keeps everything between runs"},
 			&cli.IntFlag{Name: "port", Value: 9092, Usage: "`PORT` of the first broker; the others follow"},
 			&cli.IntFlag{Name: "zookeeper-port", Value: 2181, Usage: "`PORT` of ZooKeeper"},
+			&cli.IntFlag{Name: "console-port", Value: 8092, Usage: "`PORT` of the web console, which the first broker serves; 0 is none"},
 			&cli.IntFlag{Name: "brokers", Value: 1, Usage: "how many brokers; each of several is a process of its own"},
 		},
 		Action: func(c *cli.Context) error {
-			q := quickstart{data: c.String("data"), port: c.Int("port"), zkPort: c.Int("zookeeper-port"), brokers: c.Int("brokers"), log: newLog()}
+			q := quickstart{data: c.String("data"), port: c.Int("port"), zkPort: c.Int("zookeeper-port"), consolePort: c.Int("console-port"), brokers: c.Int("brokers"), log: newLog()}
 			if os.Getenv("BARNABAS_LOG_LEVEL") == "" {
 				q.log.Logger.SetLevel(logrus.WarnLevel) // the banner is what a newcomer should see
 			}
@@ -50,9 +51,9 @@ func quickstartCommand() *cli.Command {
 }
 
 type quickstart struct {
-	data                  string
-	port, zkPort, brokers int
-	log                   *logrus.Entry
+	data                               string
+	port, zkPort, consolePort, brokers int // no console: 0
+	log                                *logrus.Entry
 }
 
 func (q quickstart) run() error {
@@ -106,6 +107,12 @@ func (q quickstart) check() error {
 			port      int
 			who, flag string
 		}{q.brokerPort(id), fmt.Sprintf("broker %d", id), "--port"})
+	}
+	if q.consolePort != 0 {
+		ports = append(ports, struct {
+			port      int
+			who, flag string
+		}{q.consolePort, "the web console", "--console-port"})
 	}
 	for _, p := range ports {
 		l, err := net.Listen("tcp", loopback(p.port))
@@ -174,7 +181,7 @@ func (q quickstart) settings(id int) map[string]string {
 	if q.brokers >= 3 {
 		minISR = 2
 	}
-	return map[string]string{
+	settings := map[string]string{
 		"broker.id":                                strconv.Itoa(id),
 		"listeners":                                "PLAINTEXT://" + loopback(q.brokerPort(id)),
 		"log.dirs":                                 q.brokerDir(id),
@@ -188,6 +195,10 @@ func (q quickstart) settings(id int) map[string]string {
 		"transaction.state.log.min.isr":            strconv.Itoa(minISR),
 		"group.initial.rebalance.delay.ms":         "0",
 	}
+	if id == 1 && q.consolePort != 0 {
+		settings["barnabas.console.listener"] = loopback(q.consolePort)
+	}
+	return settings
 }
 
 func (q quickstart) banner() string {
@@ -195,6 +206,9 @@ func (q quickstart) banner() string {
 	fmt.Fprintf(&b, "Barnabas is running.\n\n  ZooKeeper (embedded)  %s\n", loopback(q.zkPort))
 	for id := 1; id <= q.brokers; id++ {
 		fmt.Fprintf(&b, "  broker %-14d %s   logs in %s\n", id, loopback(q.brokerPort(id)), q.brokerDir(id))
+	}
+	if q.consolePort != 0 {
+		fmt.Fprintf(&b, "  web console           http://%s/\n", loopback(q.consolePort))
 	}
 	fmt.Fprintf(&b, "\nReplication factor %s and min.insync.replicas %s are the defaults here. Try next:\n\n", q.settings(1)["default.replication.factor"], q.settings(1)["min.insync.replicas"])
 	server := loopback(q.port)

@@ -30,7 +30,7 @@ type started struct {
 
 func startQuickstart(t *testing.T, args ...string) *started {
 	t.Helper()
-	s := &started{cmd: exec.Command(cluster.Binary(t), append([]string{"quickstart"}, args...)...), lines: make(chan string, 1000)}
+	s := &started{cmd: exec.Command(cluster.Binary(t), append([]string{"quickstart", "--console-port", "0"}, args...)...), lines: make(chan string, 1000)}
 	out, err := s.cmd.StdoutPipe()
 	require.NoError(t, err)
 	s.cmd.Stderr = s.cmd.Stdout
@@ -143,7 +143,7 @@ func TestQuickstartWithSeveralBrokersRunsAProcessForEach(t *testing.T) {
 func TestQuickstartRefusesInOneSentenceAndTouchesNothing(t *testing.T) {
 	refused := func(t *testing.T, args ...string) string {
 		t.Helper()
-		out, err := exec.Command(cluster.Binary(t), append([]string{"quickstart"}, args...)...).CombinedOutput()
+		out, err := exec.Command(cluster.Binary(t), append([]string{"quickstart", "--console-port", "0"}, args...)...).CombinedOutput()
 		var exit *exec.ExitError
 		require.ErrorAs(t, err, &exit, "%s", out)
 		assert.NotZero(t, exit.ExitCode())
@@ -211,7 +211,7 @@ func TestQuickstartRefusesInOneSentenceAndTouchesNothing(t *testing.T) {
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = os.RemoveAll(dir) })
 		require.NoError(t, os.Chmod(dir, 0o555))
-		cmd := exec.Command(cluster.Binary(t), append([]string{"quickstart", "--data", dir}, ports...)...)
+		cmd := exec.Command(cluster.Binary(t), append([]string{"quickstart", "--console-port", "0", "--data", dir}, ports...)...)
 		if os.Getuid() == 0 { // root may write everywhere
 			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 		}

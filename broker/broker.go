@@ -68,6 +68,7 @@ type Broker struct {
 
 	followerThrottle partition.Throttle
 	moveThrottle     partition.Throttle
+	notes            *sessionNotes
 	door             *door
 	homeless         signal
 	rooms            rooms
@@ -105,6 +106,7 @@ func Open(ctx context.Context, v *config.Values, zk *zkstate.Client, log *logrus
 	}
 	b := &Broker{identity: id, values: v, zk: zk, log: log.WithField("broker", id.brokerID), cluster: metadata.NewCache(), features: newFeatures(zk), registrations: newRegistrations(zk)}
 	b.security = secure
+	b.notes = newSessionNotes(zk, vfs.OS, id, b.log.WithField("part", "zookeeper"))
 	b.door, b.homeless = newDoor(), newSignal()
 	b.life, b.stopFollowing = context.WithCancel(context.Background())
 	b.epoch.Store(noBrokerEpoch)
@@ -233,6 +235,7 @@ func (b *Broker) openLogs(ctx context.Context) error {
 		Now:                           time.Now,
 		Log:                           b.log.WithField("part", "log"),
 		OnDirFailure:                  b.dirFailed,
+		OnLocked:                      func(dirs []commitlog.DirInfo) { b.notes.endPredecessor(ctx, dirs) },
 	})
 	if err != nil {
 		return err
@@ -343,6 +346,21 @@ func (b *Broker) reloadKeyStores(v *config.Values) {
 	if err := b.security.reload(v); err != nil {
 		b.log.WithError(err).Error("key stores cannot be read anew; those before stay in use")
 	}
+}
+
+// AdvertisedBetweenBrokers is where other brokers reach this one, as host:port.
+func (b *Broker) AdvertisedBetweenBrokers() (string, error) {
+	endpoints, err := b.endpoints()
+	if err != nil {
+		return "", err
+	}
+	name := b.values.InterBrokerListener()
+	for _, e := range endpoints {
+		if e.Listener == name {
+			return net.JoinHostPort(e.Host, strconv.Itoa(int(e.Port))), nil
+		}
+	}
+	return "", fmt.Errorf("the listener between brokers, %s, is not advertised", name)
 }
 
 // BetweenBrokers is how this broker's connections to others are secured.
@@ -486,11 +504,15 @@ func (b *Broker) Register(ctx context.Context) error {
 	b.state.CompareAndSwap(stateStarting, stateRunning)
 	b.door.open()
 	b.log.Infof("registered in cluster %s as broker %d, epoch %d", b.clusterID, b.brokerID, stat.Czxid)
+	b.notes.leave(b.logs.Dirs(), stat.EphemeralOwner)
 	return nil
 }
 
 // SessionExpired says that the registration is gone. What this broker leads it goes on serving within the ISRs known; it can change none of them, and a new leader fences it.
 func (b *Broker) SessionExpired() { b.epoch.Store(noBrokerEpoch) }
+
+// SessionClosed says that the session was closed for good, after Stop: a successor has nothing to end.
+func (b *Broker) SessionClosed() { b.notes.remove(b.logs.Dirs()) }
 
 // Stop hands leaderships over, closes connections, and closes the logs cleanly.
 func (b *Broker) Stop(ctx context.Context) error {

@@ -155,7 +155,7 @@ func TestTheSuiteOfFranzGo(t *testing.T) {
 func quickstart(t *testing.T) string {
 	t.Helper()
 	port := cluster.Port(t)
-	cmd := exec.Command(cluster.Binary(t), "quickstart", "--data", filepath.Join(t.TempDir(), "data"), "--port", fmt.Sprint(port), "--zookeeper-port", fmt.Sprint(cluster.Port(t)))
+	cmd := exec.Command(cluster.Binary(t), "quickstart", "--console-port", "0", "--data", filepath.Join(t.TempDir(), "data"), "--port", fmt.Sprint(port), "--zookeeper-port", fmt.Sprint(cluster.Port(t)))
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())

@@ -70,20 +70,24 @@ Fields: topic, topic_id, internal, partitions, replication_factor, under_replica
 				if c.IsSet("match") && !pattern.MatchString(t.Name) || c.Bool("exclude-internal") && t.Internal {
 					continue
 				}
-				line := topicLine{Topic: t.Name, ID: t.ID, Internal: t.Internal, Partitions: len(t.Partitions), ReplicationFactor: t.ReplicationFactor}
-				for _, p := range t.Partitions {
-					if p.UnderReplicated() {
-						line.UnderReplicated++
-					}
-					if p.Unavailable() {
-						line.Offline++
-					}
-				}
-				d.Topics = append(d.Topics, line)
+				d.Topics = append(d.Topics, topicLineOf(t))
 			}
 			return d, nil
 		},
 	}.build()
+}
+
+func topicLineOf(t cluster.Topic) topicLine {
+	line := topicLine{Topic: t.Name, ID: t.ID, Internal: t.Internal, Partitions: len(t.Partitions), ReplicationFactor: t.ReplicationFactor}
+	for _, p := range t.Partitions {
+		if p.UnderReplicated() {
+			line.UnderReplicated++
+		}
+		if p.Unavailable() {
+			line.Offline++
+		}
+	}
+	return line
 }
 
 type describedTopics struct {

@@ -1,0 +1,91 @@
+package console
+
+import (
+	"cmp"
+	"slices"
+
+	"barnabas/admin/cluster"
+)
+
+// groupRow is a group in a list.
+type groupRow struct {
+	Name, State, Type string
+	Members, Topics   int
+	Lag               int64
+	Known             bool // whether the lag of any partition is
+	Trend             int  // of the lag over the last minutes: 1 grows, -1 shrinks
+	Verdict           string
+	Bad               bool
+	Fault             string
+}
+
+// groupRows are all groups, those that need attention first, then by lag.
+func groupRows(g *groupsPicture, k *keeper) []groupRow {
+	var rows []groupRow
+	for _, one := range g.listed {
+		partitions := g.partitions[one.Name]
+		row := groupRow{Name: one.Name, State: g.stateOf(one), Type: one.Type, Members: len(g.described[one.Name].Members)}
+		topics := map[string]bool{}
+		for _, p := range partitions {
+			topics[p.Partition.Topic] = true
+		}
+		row.Topics = len(topics)
+		row.Lag, row.Known = cluster.TotalLag(partitions)
+		row.Trend = trend(k.lagOf(one.Name, ""))
+		if err := g.failures[one.Name]; err != nil {
+			row.Fault = err.Error()
+		}
+		row.Verdict, row.Bad = judge(row)
+		rows = append(rows, row)
+	}
+	slices.SortStableFunc(rows, func(a, b groupRow) int {
+		if a.Bad != b.Bad {
+			return map[bool]int{true: -1, false: 1}[a.Bad]
+		}
+		return cmp.Compare(b.Lag, a.Lag)
+	})
+	return rows
+}
+
+// trend compares the end of a series with where it was some minutes before: a change of a tenth counts.
+func trend(list []sample) int {
+	const minutes = 3
+	if len(list) < 2 {
+		return 0
+	}
+	last := list[len(list)-1]
+	first := list[0]
+	for _, s := range list {
+		if last.at-s.at >= minutes*60 {
+			first = s
+		}
+	}
+	switch change := last.lag - first.lag; {
+	case change > first.lag/10:
+		return 1
+	case -change > first.lag/10:
+		return -1
+	}
+	return 0
+}
+
+// judge says how a group does, and why.
+func judge(g groupRow) (verdict string, bad bool) {
+	switch {
+	case g.Fault != "":
+		return "not known: " + g.Fault, true
+	case g.State == "PreparingRebalance" || g.State == "CompletingRebalance":
+		return "rebalancing", false
+	case !g.Known:
+		return "no lag is known", false
+	case g.Lag == 0:
+		return "caught up", false
+	case g.Members == 0:
+		return "nobody reads, and there is lag", true
+	case g.Trend > 0:
+		return "falls behind", true
+	case g.Trend < 0:
+		return "catches up", false
+	}
+	return "behind, and steady", false
+}

@@ -1,0 +1,70 @@
+package console
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// shared is something that many ask for at once and that is worth asking brokers for only now and then: whoever comes while it is being read waits for that, and what was read is good for a
+// while. A cluster so large that reading takes long is read less often, so that the console never takes more than a part of its brokers' time.
+type shared[T any] struct {
+	mu      sync.Mutex
+	value   T
+	err     error
+	read    time.Time // when the value had come
+	took    time.Duration
+	reading chan struct{} // closed when the reading under way has ended; nil: none is
+}
+
+const (
+	restAfterReading = 4 // times what the reading took
+	readTime         = 30 * time.Second
+)
+
+// get returns what is at most so old. load runs on a goroutine of its own, with a context that ends with running rather than with whoever happened to ask first.
+func (s *shared[T]) get(ctx context.Context, c *Console, oldest time.Duration, load func(ctx context.Context) (T, error)) (T, error) {
+	s.mu.Lock()
+	if s.reading == nil && !s.read.IsZero() && time.Since(s.read) < max(oldest, restAfterReading*s.took) {
+		defer s.mu.Unlock()
+		return s.value, s.err
+	}
+	if s.reading == nil {
+		reading := make(chan struct{})
+		if !c.crew.start(func() { s.load(c.running, reading, load) }) {
+			defer s.mu.Unlock()
+			return s.value, context.Canceled
+		}
+		s.reading = reading
+	}
+	done := s.reading
+	s.mu.Unlock()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		var none T
+		return none, ctx.Err()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.value, s.err
+}
+
+func (s *shared[T]) load(running context.Context, reading chan struct{}, load func(ctx context.Context) (T, error)) {
+	ctx, cancel := context.WithTimeout(running, readTime)
+	defer cancel()
+	began := time.Now()
+	value, err := load(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.value, s.err, s.read, s.took = value, err, time.Now(), time.Since(began)
+	close(reading)
+	s.reading = nil
+}
+
+// forget makes the next who asks read anew, such as after a change.
+func (s *shared[T]) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.read = time.Time{}
+}
