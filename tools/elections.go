@@ -9,9 +9,8 @@ import (
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"barnabas/admin/cluster"
 	"barnabas/admin/plan"
 	"barnabas/tools/options"
 )
@@ -26,21 +25,6 @@ var leaderElectionOptions = []options.Option{
 	{Name: "path-to-json-file", Arity: options.One, Value: "String: Path to JSON file", Doc: `The partitions: {"partitions": [{"topic": "foo", "partition": 1}, {"topic": "foobar", "partition": 2}]}.`},
 	{Name: "topic", Arity: options.One, Value: "String: topic name", Doc: "The topic, with --partition."},
 	{Name: "version", Doc: "Print the version."},
-}
-
-// electionType is how the protocol numbers it.
-type electionType int8
-
-const (
-	preferred electionType = 0
-	unclean   electionType = 1
-)
-
-func (e electionType) String() string {
-	if e == unclean {
-		return "UNCLEAN"
-	}
-	return "PREFERRED"
 }
 
 // LeaderElection is kafka-leader-election.
@@ -65,11 +49,11 @@ func leaderElection(f face, set *options.Set) error {
 	if err != nil {
 		return err
 	}
-	var kind electionType
+	kind := cluster.Preferred
 	switch strings.ToLower(text) {
 	case "preferred":
 	case "unclean":
-		kind = unclean
+		kind = cluster.Unclean
 	default:
 		return &badArgument{fmt.Sprintf("Cannot parse argument '%s' of option election-type", text)}
 	}
@@ -99,7 +83,7 @@ func leaderElection(f face, set *options.Set) error {
 		return err
 	}
 	defer client.Close()
-	results, err := elect(client, kind, partitions)
+	results, err := cluster.New(client).Elect(context.Background(), kind, partitions)
 	if err != nil {
 		return electionRefused(f, err)
 	}
@@ -168,40 +152,6 @@ func readElectionFile(set *options.Set, what string) ([]plan.Partition, error) {
 		return nil, &operationFailed{fmt.Sprintf("%s election data contains duplicate partitions: %s", what, joinPartitions(twice, ","))}
 	}
 	return partitions, nil
-}
-
-const electionTimeoutMs = 30_000
-
-// elect asks the controller to elect leaders: nil partitions are all. A partition that is not answered for needed nothing.
-func elect(client *kgo.Client, kind electionType, partitions []plan.Partition) (map[plan.Partition]error, error) {
-	req := kmsg.NewPtrElectLeadersRequest()
-	req.ElectionType, req.TimeoutMillis = int8(kind), electionTimeoutMs
-	if partitions != nil {
-		req.Topics = []kmsg.ElectLeadersRequestTopic{}
-		byTopic := map[string][]int32{}
-		for _, p := range partitions {
-			byTopic[p.Topic] = append(byTopic[p.Topic], p.ID)
-		}
-		for _, topic := range sortedKeys(byTopic) {
-			t := kmsg.NewElectLeadersRequestTopic()
-			t.Topic, t.Partitions = topic, byTopic[topic]
-			req.Topics = append(req.Topics, t)
-		}
-	}
-	resp, err := req.RequestWith(context.Background(), client)
-	if err != nil {
-		return nil, err
-	}
-	if err := answered(resp.ErrorCode, nil); err != nil {
-		return nil, err
-	}
-	results := map[plan.Partition]error{}
-	for _, t := range resp.Topics {
-		for _, p := range t.Partitions {
-			results[plan.Partition{Topic: t.Topic, ID: p.Partition}] = answered(p.ErrorCode, p.ErrorMessage)
-		}
-	}
-	return results, nil
 }
 
 // electionRefused says what the originals say when an election is refused as a whole.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"barnabas/admin/cluster"
 	"barnabas/admin/plan"
 	"barnabas/tools/options"
 	"barnabas/zkstate"
@@ -67,7 +68,7 @@ func preferredElection(f face, set *options.Set) error {
 		return err
 	}
 	defer client.Close()
-	results, err := elect(client, preferred, partitions)
+	results, err := cluster.New(client).Elect(context.Background(), cluster.Preferred, partitions)
 	if err != nil {
 		return electionRefused(f, err)
 	}

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -10,9 +11,6 @@ import (
 	"barnabas/admin/cluster"
 	"barnabas/admin/plan"
 )
-
-// anyDir is the log directory of a replica that may be in any.
-const anyDir = "any"
 
 // reassignmentFile is what --reassignment-json-file says, in the order of the file.
 type reassignmentFile struct {
@@ -76,7 +74,7 @@ func readReassignment(file jsonValue) (reassignmentFile, error) {
 		}
 		f.partitions, f.replicas = append(f.partitions, p), append(f.replicas, replicas)
 		for i, dir := range dirs {
-			if dir != anyDir {
+			if dir != plan.AnyDir {
 				f.dirs[cluster.Replica{Partition: p, Broker: replicas[i]}] = dir
 			}
 		}
@@ -225,26 +223,17 @@ func readBrokerList(text string) ([]int32, error) {
 }
 
 // reassignmentJSON writes an assignment in the form that --reassignment-json-file reads.
-func reassignmentJSON(a plan.Assignment) string {
-	type entry struct {
-		Topic     string   `json:"topic"`
-		Partition int32    `json:"partition"`
-		Replicas  []int32  `json:"replicas"`
-		LogDirs   []string `json:"log_dirs"`
+func reassignmentJSON(a plan.Assignment) string { return string(plainJSON(a.File())) }
+
+// ReadReassignment reads a file as --execute does. Moves between directories of one broker are refused: that is for kafka-reassign-partitions.
+func ReadReassignment(path string) (plan.Assignment, error) {
+	file, err := readJSONFile(path)
+	if err != nil {
+		return nil, err
 	}
-	file := struct {
-		Version    int     `json:"version"`
-		Partitions []entry `json:"partitions"`
-	}{1, []entry{}}
-	for _, p := range a.Partitions() {
-		e := entry{p.Topic, p.ID, a[p], []string{}}
-		if e.Replicas == nil {
-			e.Replicas = []int32{}
-		}
-		for range e.Replicas {
-			e.LogDirs = append(e.LogDirs, anyDir)
-		}
-		file.Partitions = append(file.Partitions, e)
+	asked, err := readReassignmentToExecute(file)
+	if err == nil && len(asked.dirs) > 0 {
+		err = errors.New("the file names log directories: kafka-reassign-partitions moves replicas between those")
 	}
-	return string(plainJSON(file))
+	return asked.targets(), err
 }

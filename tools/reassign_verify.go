@@ -165,14 +165,8 @@ func (r reassigner) clear(asked reassignmentFile, active cluster.Moves) error {
 			involved[id] = true
 		}
 	}
-	topics := asked.topics()
-	for p, m := range active {
-		topics = slices.DeleteFunc(topics, func(topic string) bool { return topic == p.Topic })
-		for _, id := range m.Replicas {
-			delete(involved, id)
-		}
-	}
-	if brokers := sortedKeys(involved); len(brokers) > 0 {
+	topics, brokers := cluster.ThrottlesToEnd(asked.topics(), sortedKeys(involved), active)
+	if len(brokers) > 0 {
 		r.say("Clearing broker-level throttles on broker%s %s", plural(len(brokers)), joinInts(brokers))
 		if err := r.setRates(brokers, map[string]string{leaderThrottleRate: "", followerThrottleRate: "", logDirThrottleRate: ""}); err != nil {
 			return err

@@ -218,3 +218,22 @@ func (w World) EvenLeaders() (Assignment, error) {
 	}
 	return w.Changes(out), nil
 }
+
+// StepDown puts brokers that are to leave last, so that another replica is preferred to lead: the one that leads when all is done, where it is a replica now, or else the first that stays. Partitions that nobody else
+// has a replica of are left alone.
+func (w World) StepDown(leaving []int32, to Assignment) Assignment {
+	out := Assignment{}
+	for _, p := range w.movable() {
+		target, changes := to[p.Partition]
+		kept := Without(p.Replicas, leaving)
+		if !changes || len(kept) == 0 || !slices.Contains(leaving, p.Replicas[0]) {
+			continue
+		}
+		leader := kept[0]
+		if slices.Contains(kept, target[0]) {
+			leader = target[0]
+		}
+		out[p.Partition] = slices.Concat(inOrder(p.Replicas, kept, leader), Without(p.Replicas, kept))
+	}
+	return out
+}

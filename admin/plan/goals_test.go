@@ -269,3 +269,11 @@ func TestAPreviewCountsWhatEachBrokerGetsAndGives(t *testing.T) {
 	assert.Equal(t, Summary{Replicas: 2, Moved: 1, Bytes: 200, MovedBytes: 100, Leaders: 1, LeadersChanged: 1}, preview.Summary)
 	assert.Equal(t, -1, PreviewOf(w, nil, nil).SmallestISR)
 }
+
+func TestABrokerThatLeavesStopsLeadingFirst(t *testing.T) {
+	w := World{Partitions: []Placed{at("t", 0, 1, 1, 2, 3), at("t", 1, 1, 2, 1), at("t", 2, 1, 1)}, Brokers: []Broker{{1, ""}, {2, ""}, {3, ""}, {4, ""}}}
+	got := w.StepDown([]int32{1}, Assignment{{"t", 0}: {3, 2, 4}, {"t", 1}: {2, 3}, {"t", 2}: {4}})
+	assert.Equal(t, Assignment{{"t", 0}: {3, 2, 1}}, got)
+	got = w.StepDown([]int32{1}, Assignment{{"t", 0}: {4, 2, 3}})
+	assert.Equal(t, Assignment{{"t", 0}: {2, 3, 1}}, got)
+}
