@@ -49,11 +49,11 @@ func leaderElection(f face, set *options.Set) error {
 	if err != nil {
 		return err
 	}
-	kind := cluster.Preferred
+	kind := cluster.ElectPreferred
 	switch strings.ToLower(text) {
 	case "preferred":
 	case "unclean":
-		kind = cluster.Unclean
+		kind = cluster.ElectUnclean
 	default:
 		return &badArgument{fmt.Sprintf("Cannot parse argument '%s' of option election-type", text)}
 	}

@@ -68,7 +68,7 @@ func preferredElection(f face, set *options.Set) error {
 		return err
 	}
 	defer client.Close()
-	results, err := cluster.New(client).Elect(context.Background(), cluster.Preferred, partitions)
+	results, err := cluster.New(client).Elect(context.Background(), cluster.ElectPreferred, partitions)
 	if err != nil {
 		return electionRefused(f, err)
 	}

@@ -10,24 +10,24 @@ import (
 	"barnabas/admin/plan"
 )
 
-// Election is which leader is elected, as the protocol numbers it (KIP-460).
-type Election int8
+// ElectionType is which leader is elected, as the protocol numbers it (KIP-460).
+type ElectionType int8
 
-// Preferred makes the first replica leader where it is in sync; Unclean makes another leader where no replica in sync is alive, and what that one lacks is lost.
+// ElectPreferred makes the first replica leader where it is in sync; ElectUnclean makes another leader where no replica in sync is alive, and what that one lacks is lost.
 const (
-	Preferred Election = 0
-	Unclean   Election = 1
+	ElectPreferred ElectionType = 0
+	ElectUnclean   ElectionType = 1
 )
 
-func (e Election) String() string {
-	if e == Unclean {
+func (e ElectionType) String() string {
+	if e == ElectUnclean {
 		return "UNCLEAN"
 	}
 	return "PREFERRED"
 }
 
 // Elect asks the controller to elect leaders: nil partitions are all. A partition that is not answered for needed nothing.
-func (c *Cluster) Elect(ctx context.Context, kind Election, partitions []plan.Partition) (map[plan.Partition]error, error) {
+func (c *Cluster) Elect(ctx context.Context, kind ElectionType, partitions []plan.Partition) (map[plan.Partition]error, error) {
 	req := kmsg.NewPtrElectLeadersRequest()
 	req.ElectionType, req.TimeoutMillis = int8(kind), TimeoutMs
 	if partitions != nil {
