@@ -27,7 +27,7 @@ import "math"
 // cleanSegment is what is to be known of a sealed segment.
 type cleanSegment struct {
 	base, size int64
-	newest     int64 // ms; largest timestamp. Looked at only with a min.compaction.lag.ms
+	newest     int64 // ms; largest timestamp, or the file's. Looked at only with a min.compaction.lag.ms
 	oldest     int64 // ms; largest timestamp of the first batch. Looked at only with a max.compaction.lag.ms
 }
 

@@ -241,14 +241,13 @@ func (l *Log) cleanFacts(c *Config, nowMs int64) (cleanFacts, error) {
 	return f, nil
 }
 
-// age tells the largest timestamps of a segment and of its first batch, as far as the settings make them matter.
+// age tells the largest timestamps of a segment (the time of its file, where records have none) and of its first batch, as far
+// as the settings make them matter.
 func (s *segment) age(c *Config) (newest, oldest int64, err error) {
 	if c.MinCompactionLagMs > 0 {
-		n, err := s.largest()
-		if err != nil {
+		if newest, err = s.retentionTime(); err != nil {
 			return 0, 0, err
 		}
-		newest = n.ts
 	}
 	if c.MaxCompactionLagMs < math.MaxInt64 && s.size.Load() > 0 {
 		f, err := s.open()

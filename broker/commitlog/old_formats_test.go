@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -242,4 +243,67 @@ func TestOffsetsBeforeATimeAreThoseOfSegments(t *testing.T) {
 	_, err := l.AdvanceStartOffset(12, "test")
 	require.NoError(t, err)
 	require.Equal(t, int64(12), l.OffsetsBefore(OffsetsEarliest, 1)[0])
+}
+
+// wrappers makes a log of a format with two wrappers of 5 messages each.
+func wrappers(t *testing.T, fs vfs.FS, f Format) *opened {
+	c := smallConfig()
+	c.Format, c.Compression = f, Compression{Codec: record.Gzip}
+	m := openManager(t, fs, c, newClock(), "/data")
+	for range 2 {
+		_, err := m.log().AppendAsLeader(batchSpec{count: 5, ts: 7}.build(t), 0, AppendOptions{RequireV2: true})
+		require.NoError(t, err)
+	}
+	return m
+}
+
+// Where it ends must not depend on whether the broker was started since.
+func TestALogCutInsideOfAWrapperEndsWithItsLastMessage(t *testing.T) {
+	for _, f := range []Format{FormatV0, FormatV1} {
+		fs := vfs.NewCrashFS()
+		m := wrappers(t, fs, f)
+		require.NoError(t, m.log().TruncateTo(8))
+		require.Equal(t, int64(5), m.log().EndOffset())
+		require.Equal(t, int64(0), m.log().RecoveryPoint())
+		require.NoError(t, m.log().Flush())
+		m = openManager(t, fs.Image(fs.Ops(), vfs.Synced, 1), m.log().Config(), newClock(), "/data")
+		require.Equal(t, int64(5), m.log().EndOffset())
+		require.False(t, m.log().Recovery().LostCommitted())
+	}
+}
+
+func TestMessagesEndTheHistoryOfEpochsAlsoInRecovery(t *testing.T) {
+	fs := vfs.NewCrashFS()
+	m := openManager(t, fs, smallConfig(), newClock(), "/data")
+	l := m.log()
+	_, err := l.AppendAsLeader(batchSpec{}.build(t), 3, AppendOptions{RequireV2: true})
+	require.NoError(t, err)
+	c := l.Config()
+	c.Format = FormatV1
+	l.SetConfig(c)
+	_, err = l.AppendAsLeader(batchSpec{}.build(t), 3, AppendOptions{RequireV2: true})
+	require.NoError(t, err)
+	m = openManager(t, fs.Image(fs.Ops(), vfs.Everything, 1), c, newClock(), "/data")
+	require.Equal(t, int64(2), m.log().EndOffset())
+	_, known := m.log().LatestEpoch()
+	require.False(t, known)
+}
+
+// Messages of v0 have no time: it is the file's that counts, as for retention.ms.
+func TestMessagesWithoutTimeAreNotCompactedBeforeTheirTime(t *testing.T) {
+	c := compacted()
+	c.Format, c.MinCompactionLagMs = FormatV0, 60_000
+	clk := newClock()
+	m := openManager(t, vfs.NewCrashFS(), c, clk, "/data")
+	l := m.log()
+	for range 3 {
+		_, err := l.AppendAsLeader(batchSpec{count: 5, keys: true}.build(t), 0, AppendOptions{RequireV2: true})
+		require.NoError(t, err)
+		require.NoError(t, l.Roll())
+	}
+	l.SetHighWatermark(l.EndOffset())
+	clk.advance(59 * time.Second)
+	require.False(t, m.cleanOnce())
+	clk.advance(2 * time.Second)
+	require.True(t, m.cleanOnce())
 }

@@ -85,6 +85,7 @@ func (l *Log) applyRetention(nowMs int64) error {
 	return l.deleteOldestLocked(n, reason)
 }
 
+// retentionTime is how old the segment is by its newest record, or by its file when records have no timestamps.
 func (s *segment) retentionTime() (int64, error) {
 	newest, err := s.largest()
 	if err != nil {

@@ -13,6 +13,9 @@ import (
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+
+	"barnabas/broker/record"
+	"barnabas/broker/vfs"
 )
 
 // TruncateTo removes every batch that holds an offset at or above offset.
@@ -59,11 +62,34 @@ func (l *Log) batchBase(offset int64) (int64, error) {
 		return 0, err
 	}
 	defer s.file.release()
-	e, _, err := s.locate(f, offset, s.size.Load())
+	e, pos, err := s.locate(f, offset, s.size.Load())
 	if err == io.EOF {
 		return offset, nil
 	}
-	return min(offset, e.base), err
+	if err != nil {
+		return 0, err
+	}
+	first, err := s.firstOffset(f, e, pos, l.env.limits)
+	return min(offset, first), err
+}
+
+// firstOffset is that of the first record of the entry at pos. A message's stands inside of its compression; where that cannot
+// be read, it is taken to begin with its last one. Kafka does so always: a log that it cuts inside of a wrapper ends, until the
+// next start, behind offsets that nobody has.
+func (s *segment) firstOffset(f vfs.File, e entry, pos int64, limits record.Limits) (int64, error) {
+	if e.magic == 2 {
+		return e.base, nil
+	}
+	first := e.base
+	whole, err := newScanner(f, pos, s.size.Load(), peekBytes).whole(pos, e.size)
+	if err != nil {
+		return 0, err
+	}
+	_ = eachRecord(whole, limits, func(r record.Record) bool {
+		first = min(first, max(r.Offset, s.base))
+		return false
+	})
+	return first, nil
 }
 
 // lowerRecoveryPoint brings it to offset, on disk, before anything is cut: a power cut in the middle leaves indexes that
@@ -92,14 +118,20 @@ func (l *Log) truncateLocked(offset int64) error {
 		return err
 	}
 	defer last.file.release()
-	first, pos, err := last.locate(f, offset, last.size.Load())
-	if err == io.EOF {
+	first := offset
+	e, pos, err := last.locate(f, offset, last.size.Load())
+	switch {
+	case err == io.EOF:
 		// A gap in the offsets ends the segment: nothing of it is cut, and the log ends where the next one began.
-		first, pos = entry{base: offset}, last.size.Load()
-	} else if err != nil {
+		pos = last.size.Load()
+	case err != nil:
 		return err
+	default:
+		if first, err = last.firstOffset(f, e, pos, l.env.limits); err != nil {
+			return err
+		}
 	}
-	end := min(offset, max(first.base, last.base))
+	end := min(offset, max(first, last.base))
 	l.truncations.Add(1)
 	l.shrink(Position{end, last.base, pos})
 	if len(keep) < len(list) {

@@ -108,7 +108,10 @@ func (w *segmentWalk) take(sc *scanner, e entry, pos, base int64) error {
 	w.aborted = append(w.aborted, aborted...)
 	w.order.step(e)
 	w.index.add(e, pos)
-	if latest, ok := w.epochs.latest(); e.epoch >= 0 && (!ok || e.epoch > latest) {
+	switch latest, ok := w.epochs.latest(); {
+	case e.magic < 2:
+		w.epochs = nil // as when it was written (written.follow)
+	case e.epoch >= 0 && (!ok || e.epoch > latest):
 		w.epochs, _ = w.epochs.assign(e.epoch, e.base)
 	}
 	return nil
