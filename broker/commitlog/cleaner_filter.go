@@ -23,6 +23,7 @@ type cleanFilter struct {
 	legacyTombstones bool
 
 	retainer record.Retainer
+	hashes   []keyHash  // of one run of records
 	kept     *abortedTx // set beside a marker whose entry in the transaction index stays
 	stats    cleanStats
 }
@@ -49,7 +50,12 @@ func (f *cleanFilter) entry(whole []byte) ([]byte, error) {
 		return f.emptied(b), nil
 	}
 	tombstonesStay := !b.HasDeleteHorizon() || f.nowMs < b.BaseTimestamp()
-	left, r, err := f.retainer.Retain(b, func(k record.Keyed) bool { return f.keeps(k, tombstonesStay) })
+	left, r, err := f.retainer.Retain(b, func(run []record.Keyed, keep []bool) {
+		f.hashes = f.keys.hashRun(f.hashes[:0], run)
+		for i := range run {
+			keep[i] = f.keeps(&run[i], f.hashes[i], tombstonesStay)
+		}
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -64,8 +70,8 @@ func (f *cleanFilter) entry(whole []byte) ([]byte, error) {
 	return left, nil
 }
 
-// keeps decides about one record.
-func (f *cleanFilter) keeps(k record.Keyed, tombstonesStay bool) bool {
+// keeps decides about one record; h is the hash of its key.
+func (f *cleanFilter) keeps(k *record.Keyed, h keyHash, tombstonesStay bool) bool {
 	switch {
 	case k.Offset < f.start:
 		return false
@@ -76,7 +82,7 @@ func (f *cleanFilter) keeps(k record.Keyed, tombstonesStay bool) bool {
 	case k.Tombstone && !tombstonesStay:
 		return false
 	}
-	return k.Offset >= f.keys.get(k.Key)
+	return k.Offset >= f.keys.get(h)
 }
 
 // control decides about a marker. One that is not needed gets a delete horizon, and goes when that has passed.
@@ -128,7 +134,8 @@ func (f *cleanFilter) message(whole []byte) ([]byte, error) {
 			return nil, err
 		}
 		read++
-		if f.keeps(record.Keyed{Offset: r.Offset, Key: r.Key, Tombstone: r.Value == nil}, f.legacyTombstones) {
+		k := record.Keyed{Offset: r.Offset, Key: r.Key, Tombstone: r.Value == nil}
+		if f.keeps(&k, f.keys.hash(k.Key), f.legacyTombstones) {
 			r.Key, r.Value = clonedOrNil(r.Key), clonedOrNil(r.Value)
 			left = append(left, r)
 		}
@@ -176,19 +183,20 @@ func (f *cleanFilter) fill(whole []byte, last, from int64) (more bool, err error
 		case b.IsControl():
 			_, _, err = f.txns.marker(b)
 		case !f.txns.data(b):
-			for k, e := range b.Keys(f.retainer.Limits) {
-				if err = e; err != nil {
-					break
+			err = f.retainer.Runs(b, func(run []record.Keyed) bool {
+				f.hashes = f.keys.hashRun(f.hashes[:0], run)
+				for i := range run {
+					if k := &run[i]; more && k.Key != nil && k.Offset >= from {
+						more = f.keys.put(f.hashes[i], k.Offset)
+					}
 				}
-				if k.Key != nil && k.Offset >= from && !f.keys.put(k.Key, k.Offset) {
-					return false, nil
-				}
-			}
+				return more
+			})
 		}
 	} else {
 		err = eachRecord(whole, f.retainer.Limits, func(r record.Record) bool {
 			if r.Key != nil && r.Offset >= from {
-				more = f.keys.put(r.Key, r.Offset)
+				more = f.keys.put(f.keys.hash(r.Key), r.Offset)
 			}
 			return more
 		})

@@ -244,7 +244,7 @@ func TestMessagesOfOldAreCleanedTo(t *testing.T) {
 				set = record.AppendMessage(nil, magic, codec, false, 3, 53, nil, packed)
 			}
 			f := cleanFilter{keys: newOffsetMap(1000, 0.9, 100), txns: newTxnTracker(nil, 0)}
-			require.True(t, f.keys.put([]byte("k1"), 9))
+			require.True(t, f.keys.put(f.keys.hash([]byte("k1")), 9))
 			var left []int64
 			for rest := set; len(rest) > 0; {
 				m, next, err := record.NextMessage(rest)

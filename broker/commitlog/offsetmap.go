@@ -3,6 +3,8 @@ package commitlog
 import (
 	"hash/maphash"
 	"math/bits"
+
+	"barnabas/broker/record"
 )
 
 // offsetMapEntry is the memory of one key in an offsetMap: 24 bytes, as Kafka counts log.cleaner.dedupe.buffer.size.
@@ -23,7 +25,7 @@ type offsetMap struct {
 }
 
 type offsetSlot struct {
-	a, b uint64
+	keyHash
 	next int64 // the offset plus one; 0: free
 }
 
@@ -42,14 +44,47 @@ func newOffsetMap(bytes int64, load float64, records int64) *offsetMap {
 	}
 }
 
+// keyHash is what stands for a key.
+type keyHash struct{ a, b uint64 }
+
+func (m *offsetMap) hash(key []byte) keyHash {
+	return keyHash{maphash.Bytes(m.seeds[0], key), maphash.Bytes(m.seeds[1], key)}
+}
+
+// hashRun appends the hashes of some records' keys to dst and has their slots brought to the processor: each look-up in a
+// map of this size would wait for memory, but reads that do not depend on one another are waited for together.
+func (m *offsetMap) hashRun(dst []keyHash, run []record.Keyed) []keyHash {
+	for i := range run {
+		dst = append(dst, m.hash(run[i].Key))
+	}
+	m.touch(dst)
+	return dst
+}
+
+// touch reads the slots at which the search for some keys begins. It returns something, and is not inlined, so that the
+// reads are not left out.
+//
+//go:noinline
+func (m *offsetMap) touch(hashes []keyHash) (sum int64) {
+	for _, h := range hashes {
+		sum += m.slots[m.first(h)].next
+	}
+	return sum
+}
+
+// first is the index of the slot at which the search for a key begins.
+func (m *offsetMap) first(h keyHash) uint64 {
+	i, _ := bits.Mul64(h.a, uint64(len(m.slots)))
+	return i
+}
+
 // slot returns the place of a key, or the free one where it would go. At least one slot is always free.
-func (m *offsetMap) slot(key []byte) (s *offsetSlot, a, b uint64) {
-	a, b = maphash.Bytes(m.seeds[0], key), maphash.Bytes(m.seeds[1], key)
-	i, _ := bits.Mul64(a, uint64(len(m.slots)))
+func (m *offsetMap) slot(h keyHash) *offsetSlot {
+	i := m.first(h)
 	for {
-		s = &m.slots[i]
-		if s.next == 0 || s.a == a && s.b == b {
-			return s, a, b
+		s := &m.slots[i]
+		if s.next == 0 || s.keyHash == h {
+			return s
 		}
 		if i++; i == uint64(len(m.slots)) {
 			i = 0
@@ -57,22 +92,19 @@ func (m *offsetMap) slot(key []byte) (s *offsetSlot, a, b uint64) {
 	}
 }
 
-// put notes that key stands at offset; false when the map is full.
-func (m *offsetMap) put(key []byte, offset int64) bool {
+// put notes that a key stands at offset; false when the map is full.
+func (m *offsetMap) put(h keyHash, offset int64) bool {
 	if m.used >= m.limit {
 		return false
 	}
-	s, a, b := m.slot(key)
+	s := m.slot(h)
 	if s.next == 0 {
 		m.used++
 	}
-	*s = offsetSlot{a, b, offset + 1}
+	*s = offsetSlot{h, offset + 1}
 	m.latest = offset
 	return true
 }
 
-// get returns the last offset of key, noOffset when it is not in the map.
-func (m *offsetMap) get(key []byte) int64 {
-	s, _, _ := m.slot(key)
-	return s.next - 1
-}
+// get returns the last offset of a key, noOffset when it is not in the map.
+func (m *offsetMap) get(h keyHash) int64 { return m.slot(h).next - 1 }

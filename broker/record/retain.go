@@ -1,39 +1,42 @@
 package record
 
-import (
-	"encoding/binary"
-	"iter"
-)
+import "encoding/binary"
 
 // Keyed is what compaction looks at in a record: its offset, its key and whether it has a value. Key is nil for a record
-// without one and valid until the next step.
+// without one.
 type Keyed struct {
 	Offset    int64
 	Key       []byte
 	Tombstone bool // the value is null: the key is deleted
+
+	raw            []byte // the whole record
+	timestampDelta int64
 }
 
 func (s *scanned) keyed(base int64, raw []byte) Keyed {
-	k := Keyed{Offset: base + int64(s.offsetDelta), Tombstone: s.valueLen < 0}
+	k := Keyed{Offset: base + int64(s.offsetDelta), Tombstone: s.valueLen < 0, raw: raw, timestampDelta: s.timestampDelta}
 	if s.keyLen >= 0 {
 		k.Key = raw[s.keyAt : s.keyAt+s.keyLen : s.keyAt+s.keyLen]
 	}
 	return k
 }
 
-// Keys yields the records as Keyed, without a look at values and headers. What is wrong with the batch is yielded last.
-func (b Batch) Keys(l Limits) iter.Seq2[Keyed, error] {
-	return func(yield func(Keyed, error) bool) {
-		base := b.BaseOffset()
-		err := b.eachRaw(l, func(raw []byte, s *scanned) bool { return yield(s.keyed(base, raw), nil) })
-		if err != nil {
-			yield(Keyed{}, err)
-		}
-	}
+// runLength is how many records are handed over at once: enough for a look-up of all their keys to pay, few enough for the
+// processor's nearest cache.
+const runLength = 64
+
+// Retainer takes records out of batches, one batch after the other. It keeps its buffers: what it returns is valid until
+// the next call.
+type Retainer struct {
+	Limits Limits
+	run    []Keyed
+	keep   []bool
+	kept   []byte
+	out    []byte
 }
 
-// eachRaw hands over the bytes of each record and where its parts lie in them, until step returns false.
-func (b Batch) eachRaw(l Limits, step func(raw []byte, s *scanned) bool) error {
+// Runs hands over the records of b, some at a time, until step returns false. What it hands over is valid until step returns.
+func (t *Retainer) Runs(b Batch, step func(run []Keyed) (more bool)) error {
 	count := b.Count()
 	if count == 0 && len(b.Payload()) == 0 {
 		return nil
@@ -45,11 +48,13 @@ func (b Batch) eachRaw(l Limits, step func(raw []byte, s *scanned) bool) error {
 		src stream
 		s   scanned
 	)
-	if err := src.open(b.Codec(), b.Payload(), l); err != nil {
+	if err := src.open(b.Codec(), b.Payload(), t.Limits); err != nil {
 		return err
 	}
 	defer src.close()
-	for range count {
+	base := b.BaseOffset()
+	t.run = t.run[:0]
+	for i := range count {
 		raw, err := src.record()
 		if err != nil {
 			return err
@@ -57,9 +62,14 @@ func (b Batch) eachRaw(l Limits, step func(raw []byte, s *scanned) bool) error {
 		if _, reason := s.scan(raw); reason != "" {
 			return invalid(reason)
 		}
-		if !step(raw, &s) {
+		t.run = append(t.run, s.keyed(base, raw))
+		if len(t.run) < runLength && i+1 < count && src.settled() {
+			continue
+		}
+		if !step(t.run) {
 			return nil
 		}
+		t.run = t.run[:0]
 	}
 	if more, err := src.more(); err != nil {
 		return err
@@ -69,35 +79,31 @@ func (b Batch) eachRaw(l Limits, step func(raw []byte, s *scanned) bool) error {
 	return nil
 }
 
-// Retainer takes records out of batches, one batch after the other. It keeps its buffers: what it returns is valid until
-// the next call.
-type Retainer struct {
-	Limits Limits
-	kept   []byte
-	out    []byte
-}
-
 // Retained tells what Retain found.
 type Retained struct {
 	Read, Kept int
 	Tombstones bool // one of the kept records has no value
 }
 
-// Retain returns the batch with those records of b that keep wants: b itself when it wants all, nil when it wants none.
-// Offsets, the offsets at which the batch begins and ends, sequences, codec, kind of timestamp and delete horizon stay; the
-// largest timestamp is that of the records that are left.
-func (t *Retainer) Retain(b Batch, keep func(Keyed) bool) (Batch, Retained, error) {
+// Retain returns the batch with those records of b for which choose sets keep, which is false when it is called: b itself
+// when it wants all, nil when it wants none. Offsets, the offsets at which the batch begins and ends, sequences, codec, kind of
+// timestamp and delete horizon stay; the largest timestamp is that of the records that are left.
+func (t *Retainer) Retain(b Batch, choose func(run []Keyed, keep []bool)) (Batch, Retained, error) {
 	var r Retained
 	t.kept = t.kept[:0]
-	base, baseTime, maxTime := b.BaseOffset(), b.BaseTimestamp(), NoTimestamp
-	err := b.eachRaw(t.Limits, func(raw []byte, s *scanned) bool {
-		r.Read++
-		if keep(s.keyed(base, raw)) {
-			r.Kept++
-			r.Tombstones = r.Tombstones || s.valueLen < 0
-			maxTime = max(maxTime, baseTime+s.timestampDelta)
-			t.kept = append(t.kept, raw...)
+	baseTime, maxTime := b.BaseTimestamp(), NoTimestamp
+	err := t.Runs(b, func(run []Keyed) bool {
+		t.keep = append(t.keep[:0], make([]bool, len(run))...)
+		choose(run, t.keep)
+		for i := range run {
+			if k := &run[i]; t.keep[i] {
+				r.Kept++
+				r.Tombstones = r.Tombstones || k.Tombstone
+				maxTime = max(maxTime, baseTime+k.timestampDelta)
+				t.kept = append(t.kept, k.raw...)
+			}
 		}
+		r.Read += len(run)
 		return true
 	})
 	switch {

@@ -2,6 +2,7 @@ package record
 
 import (
 	"bytes"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -15,6 +16,15 @@ func retained(t testing.TB, o BuilderOptions) Batch {
 	batch, err := b.Build()
 	require.NoError(t, err)
 	return batch
+}
+
+// those is a choice of records by themselves.
+func those(want func(Keyed) bool) func([]Keyed, []bool) {
+	return func(run []Keyed, keep []bool) {
+		for i, k := range run {
+			keep[i] = want(k)
+		}
+	}
 }
 
 func recordsOf(t testing.TB, b Batch) []Record {
@@ -36,7 +46,7 @@ func TestWhatIsRetainedKeepsItsPlaceAndItsBatch(t *testing.T) {
 			b := retained(t, o)
 			all := recordsOf(t, b)
 			var keeper Retainer
-			left, r, err := keeper.Retain(b, func(k Keyed) bool { return k.Offset != 41 })
+			left, r, err := keeper.Retain(b, those(func(k Keyed) bool { return k.Offset != 41 }))
 			require.NoError(t, err)
 			require.Equal(t, Retained{Read: 3, Kept: 2}, r)
 			require.NoError(t, left.CheckCRC())
@@ -49,11 +59,11 @@ func TestWhatIsRetainedKeepsItsPlaceAndItsBatch(t *testing.T) {
 			} else {
 				require.Equal(t, at, left.MaxTimestamp())
 			}
-			same, r, err := keeper.Retain(b, func(Keyed) bool { return true })
+			same, r, err := keeper.Retain(b, those(func(Keyed) bool { return true }))
 			require.NoError(t, err)
 			require.True(t, r.Tombstones)
 			require.Equal(t, b, same)
-			none, _, err := keeper.Retain(b, func(Keyed) bool { return false })
+			none, _, err := keeper.Retain(b, those(func(Keyed) bool { return false }))
 			require.NoError(t, err)
 			require.Nil(t, none)
 
@@ -65,10 +75,38 @@ func TestWhatIsRetainedKeepsItsPlaceAndItsBatch(t *testing.T) {
 			require.Equal(t, recordsOf(t, left), recordsOf(t, late))
 			require.Equal(t, []int64{40, 42}, []int64{late.BaseOffset(), late.LastOffset()})
 			require.Equal(t, left.MaxTimestamp(), late.MaxTimestamp())
-			again, _, err := keeper.Retain(late, func(k Keyed) bool { return k.Offset == 40 })
+			again, _, err := keeper.Retain(late, those(func(k Keyed) bool { return k.Offset == 40 }))
 			require.NoError(t, err)
 			require.True(t, again.HasDeleteHorizon())
 			require.Equal(t, all[0], recordsOf(t, again)[0])
+		}
+	}
+}
+
+// A batch of many records is handed over in several runs, and one that is too large to be decompressed at once record by record.
+func TestManyRecordsAreRetainedRunByRun(t *testing.T) {
+	for _, size := range []int{10, 20_000} {
+		for _, codec := range []Codec{None, Gzip, LZ4} {
+			build := NewBuilder(BuilderOptions{Codec: codec})
+			for i := range 3*runLength + 7 {
+				build.Append(int64(i), fmt.Appendf(nil, "key-%d", i), bytes.Repeat([]byte{byte(i)}, size))
+			}
+			b, err := build.Build()
+			require.NoError(t, err)
+			var want []Record
+			for _, r := range recordsOf(t, b) {
+				if r.Offset%3 == 0 {
+					want = append(want, r)
+				}
+			}
+			var keeper Retainer
+			left, r, err := keeper.Retain(b, those(func(k Keyed) bool {
+				require.Equal(t, fmt.Sprintf("key-%d", k.Offset), string(k.Key))
+				return k.Offset%3 == 0
+			}))
+			require.NoError(t, err)
+			require.Equal(t, Retained{Read: 3*runLength + 7, Kept: len(want)}, r)
+			require.Equal(t, want, recordsOf(t, left))
 		}
 	}
 }
@@ -83,7 +121,7 @@ func FuzzRetain(f *testing.F) {
 			return
 		}
 		keeper := Retainer{Limits: Limits{MaxDecompressed: 1 << 20}}
-		left, r, err := keeper.Retain(b, func(k Keyed) bool { return mask>>(uint64(k.Offset)%8)&1 == 1 })
+		left, r, err := keeper.Retain(b, those(func(k Keyed) bool { return mask>>(uint64(k.Offset)%8)&1 == 1 }))
 		if err != nil || left == nil || r.Kept == r.Read {
 			return
 		}

@@ -99,6 +99,9 @@ func (s *stream) fill(n int) error {
 	return nil
 }
 
+// settled tells that all there is lies in the window: what record returned stays valid until close.
+func (s *stream) settled() bool { return s.src == nil }
+
 // head makes the start of the next record readable and tells how many bytes the record takes with its length.
 func (s *stream) head() (size int, err error) {
 	if s.w-s.r < maxVarint {
