@@ -14,20 +14,20 @@ import (
 
 // movingGroup is a group of two members who stay in it while its coordinator moves from one kind of broker to the other.
 type movingGroup struct {
-	pair *pair
+	circle *circle
 	*groupStage
 	stop   []func()
 	before []string // ids of the members
 }
 
-func newMovingGroup(p *pair) *movingGroup {
-	p.t.Cleanup(func() { logRebalances(p.t, p.c) })
-	s := newGroupStage(p.t, p.c, "moving", 4, 2)
-	g := &movingGroup{pair: p, groupStage: s, stop: []func(){franzMember(p.t, s), franzMember(p.t, s)}}
+func newMovingGroup(r *circle) *movingGroup {
+	r.t.Cleanup(func() { logRebalances(r.t, r.c) })
+	s := newGroupStage(r.t, r.c, "moving", 4, int16(len(r.c.Brokers)))
+	g := &movingGroup{circle: r, groupStage: s, stop: []func(){franzMember(r.t, s), franzMember(r.t, s)}}
 	s.members(2)
 	s.more(50)
 	g.before = s.memberIDs()
-	p.c.WaitWhole(p.t, "__consumer_offsets", 1, 2)
+	r.c.WaitWhole(r.t, "__consumer_offsets", 1, len(r.c.Brokers))
 	return g
 }
 
@@ -49,14 +49,14 @@ func (g *movingGroup) coordinatorNow() *cluster.Broker {
 		}
 		return ""
 	})
-	return g.pair.c.Brokers[id-1]
+	return g.circle.c.Brokers[id-1]
 }
 
-// moves makes the other broker the coordinator, so many times.
-func (g *movingGroup) moves(n int) {
-	for range n {
-		to := g.pair.other(g.coordinatorNow())
-		g.pair.elect("__consumer_offsets", to, func() bool { return g.coordinator() == to.ID })
+// moves makes each broker the coordinator.
+func (g *movingGroup) moves() {
+	for range g.circle.c.Brokers {
+		to := g.circle.next(g.coordinatorNow())
+		g.circle.elect("__consumer_offsets", to, func() bool { return g.coordinator() == to.ID })
 		g.stays()
 	}
 }
@@ -64,9 +64,10 @@ func (g *movingGroup) moves(n int) {
 // coordinatorsStop stops each broker while it is the coordinator.
 func (g *movingGroup) coordinatorsStop() {
 	t := g.t
-	for range g.pair.c.Brokers {
-		g.pair.c.WaitWhole(t, "__consumer_offsets", 1, 2)
-		g.pair.c.WaitWhole(t, g.topic, 4, 2)
+	n := len(g.circle.c.Brokers)
+	for range n {
+		g.circle.c.WaitWhole(t, "__consumer_offsets", 1, n)
+		g.circle.c.WaitWhole(t, g.topic, 4, n)
 		b := g.coordinatorNow()
 		b.Stop(t)
 		g.eventually(func() string {

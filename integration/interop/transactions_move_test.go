@@ -24,7 +24,7 @@ const (
 
 // movingProducer makes transactions whose coordinator moves in the middle of them, from one kind of broker to the other.
 type movingProducer struct {
-	*pair
+	*circle
 	tap    *wiretap.Tap
 	strike atomic.Pointer[func(broker string)] // called once, when EndTxn is answered and the client does not know it
 
@@ -33,12 +33,12 @@ type movingProducer struct {
 	done   []history.Transaction
 }
 
-func newMovingProducer(p *pair) *movingProducer {
-	m := &movingProducer{pair: p}
+func newMovingProducer(r *circle) *movingProducer {
+	m := &movingProducer{circle: r}
 	m.tap = wiretap.New(wiretap.Hooks{Answered: m.heard}, kmsg.EndTxn)
-	_, err := m.admin.CreateTopic(lane.Patience(m.t), 4, 2, nil, movingTopic)
+	_, err := m.admin.CreateTopic(lane.Patience(m.t), 4, int16(len(m.c.Brokers)), nil, movingTopic)
 	require.NoError(m.t, err)
-	m.c.WaitWhole(m.t, movingTopic, 4, 2)
+	m.c.WaitWhole(m.t, movingTopic, 4, len(m.c.Brokers))
 	m.begin()
 	m.t.Cleanup(func() { m.client.Close() })
 	return m
@@ -139,24 +139,27 @@ func (m *movingProducer) coordinator() *cluster.Broker {
 	return b
 }
 
-// move makes the other broker the coordinator.
+// move makes the next broker the coordinator.
 func (m *movingProducer) move() {
 	m.t.Helper()
-	to := m.other(m.coordinator())
+	to := m.next(m.coordinator())
 	m.elect("__transaction_state", to, func() bool { return m.coordinator() == to })
 }
 
-func (m *movingProducer) openTransactionsMove(n int) {
+// openTransactionsMove goes round twice: each broker takes over transactions that will be committed, and such as will be aborted.
+func (m *movingProducer) openTransactionsMove() {
 	m.t.Helper()
-	for i := range n {
-		m.transaction(i%3 != 2, m.move)
+	for _, commit := range []bool{true, false} {
+		for range m.c.Brokers {
+			m.transaction(commit, m.move)
+		}
 	}
 }
 
 // fenced lets another producer begin with the same id when the coordinator has moved under an open transaction. The first can do nothing any more.
 func (m *movingProducer) fenced() {
 	m.t.Helper()
-	for range 2 {
+	for range m.c.Brokers {
 		open := history.Transaction{ID: movingID, Fate: history.Refused}
 		require.NoError(m.t, m.client.BeginTransaction())
 		require.NoError(m.t, m.write(&open, 0, 2))
@@ -170,12 +173,12 @@ func (m *movingProducer) fenced() {
 	}
 }
 
-// decisionsMove kills the coordinator when it has answered that a transaction is decided, whatever has become of its markers.
-func (m *movingProducer) decisionsMove(n int) {
+// decisionsMove kills each broker when it coordinates and has answered that a transaction is decided, whatever has become of its markers.
+func (m *movingProducer) decisionsMove() {
 	m.t.Helper()
 	var killed []int
-	for i := range n {
-		if m.coordinator().ID != 1+i%2 {
+	for i := range m.c.Brokers {
+		for m.coordinator().ID != 1+i {
 			m.move()
 		}
 		strike := func(broker string) {
@@ -189,15 +192,15 @@ func (m *movingProducer) decisionsMove(n int) {
 		m.strike.Store(&strike)
 		m.transaction(true, func() {})
 		require.Len(m.t, killed, i+1)
-		require.Equal(m.t, 1+i%2, killed[i], "each in turn")
+		require.Equal(m.t, 1+i, killed[i], "each in turn")
 		b := m.c.Brokers[killed[i]-1]
-		require.Eventually(m.t, func() bool { return m.coordinator() != b }, time.Minute, 50*time.Millisecond, "the other takes over")
-		m.transaction(true, func() {})             // the next one begins at the other, which has to end this one first
+		require.Eventually(m.t, func() bool { return m.coordinator() != b }, time.Minute, 50*time.Millisecond, "another takes over")
+		m.transaction(true, func() {})             // begins at the successor, which has to end the one before first
 		waitUnregistered(m.t, m.c.ZooKeeper, b.ID) // Kafka does not wait for itself
 		b.Start(m.t)
 		b.WaitReady(m.t)
-		m.c.WaitWhole(m.t, movingTopic, 4, 2)
-		m.c.WaitWhole(m.t, "__transaction_state", 1, 2)
+		m.c.WaitWhole(m.t, movingTopic, 4, len(m.c.Brokers))
+		m.c.WaitWhole(m.t, "__transaction_state", 1, len(m.c.Brokers))
 	}
 }
 
