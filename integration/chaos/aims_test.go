@@ -3,6 +3,7 @@ package chaos
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -118,13 +119,9 @@ func (w *world) shutDown(b *cluster.Broker, name string) fault {
 }
 
 // sever keeps a broker from sending markers to others, while they go on fetching from it: what it writes is committed.
-func (f *firewall) sever(t testing.TB, uid int, others []*cluster.Broker) {
+func (f *firewall) sever(t testing.TB, uid int, others []string) {
 	t.Helper()
-	var rules []string
-	for _, b := range others {
-		rules = append(rules, fmt.Sprintf("out meta skuid %d tcp dport %s", uid, port(t, b.Addr)))
-	}
-	f.drop(t, rules...)
+	f.drop(t, fmt.Sprintf("out meta skuid %d tcp dport %s", uid, ports(t, others...)))
 }
 
 // hit lets the coordinator of a step come to harm, and returns the fault that is to be healed. false: the step did not come in time.
@@ -160,7 +157,7 @@ func (s *coordination) hit(t testing.TB, a aim) (fault, bool) {
 
 func (s *coordination) at(addr string) *cluster.Broker {
 	for _, b := range s.Brokers {
-		if b.Addr == addr {
+		if slices.Contains(s.addrs(b), addr) {
 			return b
 		}
 	}
@@ -180,11 +177,9 @@ func (s *coordination) hitDecided(t testing.TB, a aim) (fault, bool) {
 	client, err := kgo.NewClient(kgo.SeedBrokers(b.Addr))
 	require.NoError(t, err)
 	defer client.Close()
-	var others []*cluster.Broker
-	for _, o := range s.Brokers {
-		if o != b && len(others) < a.severed {
-			others = append(others, o)
-		}
+	var others []string
+	for left, o := a.severed, s.other(b); left > 0; left, o = left-1, s.other(o) {
+		others = append(others, s.addrs(o)...)
 	}
 	s.firewall.sever(t, s.user(b), others)
 	defer s.firewall.open(t)

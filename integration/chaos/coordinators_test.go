@@ -23,7 +23,6 @@ import (
 const (
 	defaultClusters = 2
 	copierCount     = 3
-	saramaCopiers   = 2
 	aimTimeout      = 15 * time.Second
 
 	coordinatedPartitions = 6
@@ -40,21 +39,25 @@ type coordination struct {
 	admin     *kadm.Client
 	consumers []*consumers
 	copiers   *copiers // franz-go's
-	saramas   *copiers
+	others    *copiers // another library's
 	load      *history.Load
 	provoking sync.WaitGroup
 
 	progress []history.Progress // of the watcher until it ends
 }
 
-func newCoordination(t testing.TB, seed uint64) *coordination {
-	s := &coordination{listener: listen("copied", "copied-by-sarama"), consumers: allConsumers()}
-	s.world = newWorldWith(t, 3, coordinatedPartitions, seed, map[string]string{
+// newCoordination makes one, behind a guard if one is given; the copiers are franz-go's and another library's.
+func newCoordination(t testing.TB, seed uint64, g *guard, other library) *coordination {
+	s := &coordination{listener: listen(franzCopiers.topic, other.topic), consumers: allConsumers()}
+	s.world = makeWorld(t, 3, coordinatedPartitions, seed, g, map[string]string{
 		"group.initial.rebalance.delay.ms": "0", "offsets.topic.num.partitions": "5", "transaction.state.log.num.partitions": "5",
 		"transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
 	})
-	s.load = history.Start(t, history.Config{Seeds: s.Seeds(), Topic: loaded, Producers: 2, PerSecond: 100, MaxValue: 40})
-	client, err := kgo.NewClient(kgo.SeedBrokers(s.Seeds()...), kgo.Dialer(s.listener.tap.DialContext), kgo.MetadataMinAge(50*time.Millisecond))
+	s.load = history.Start(t, history.Config{Seeds: s.entries(), Readers: s.Seeds(), Options: s.credentials(), Topic: loaded, Producers: 2, PerSecond: 100, MaxValue: 40})
+	if g != nil {
+		s.listener.tap.TLS = g.tls
+	}
+	client, err := kgo.NewClient(s.throughTap(s.listener, kgo.MetadataMinAge(50*time.Millisecond))...)
 	require.NoError(t, err)
 	t.Cleanup(client.Close)
 	s.admin = kadm.NewClient(client)
@@ -62,18 +65,18 @@ func newCoordination(t testing.TB, seed uint64) *coordination {
 		c.startAll(t, s.world, s.listener)
 		t.Cleanup(c.stopAll)
 	}
-	s.copiers = startCopiers(t, s.world, s.listener, "copied", copierCount, copyWithFranz)
-	s.saramas = startCopiers(t, s.world, s.listener, "copied-by-sarama", saramaCopiers, copyWithSarama)
+	s.copiers = startCopiers(t, s.world, s.listener, franzCopiers)
+	s.others = startCopiers(t, s.world, s.listener, other)
 	s.also = map[string]int{"__consumer_offsets": internalPartitions, "__transaction_state": internalPartitions}
 	for _, c := range s.allCopiers() {
-		require.Eventually(t, func() bool { return c.count()[history.Done] > 0 }, time.Minute, 50*time.Millisecond, "transactions of %s are committed", c.name)
+		require.Eventually(t, func() bool { return c.count()[history.Done] > 0 }, time.Minute, 50*time.Millisecond, "transactions of %s are committed; sessions ended by: %v", c.name, told(c.trouble))
 		s.also[c.name] = coordinatedPartitions
 	}
 	s.converge(t, nil)
 	return s
 }
 
-func (s *coordination) allCopiers() []*copiers { return []*copiers{s.copiers, s.saramas} }
+func (s *coordination) allCopiers() []*copiers { return []*copiers{s.copiers, s.others} }
 
 // inTransactions are the topics that transactions write to.
 func (s *coordination) inTransactions() []string {
@@ -124,7 +127,15 @@ func TestCoordinatorsAreHarmedAtEachStep(t *testing.T) {
 	for i := range min(mostPlaces, number("BARNABAS_CHAOS_CLUSTERS", defaultClusters)) {
 		clusters.Go(func() {
 			t.Run(fmt.Sprint("cluster ", i), func(t *testing.T) {
-				s := newCoordination(t, seed+uint64(i))
+				var s *coordination
+				switch i {
+				case 0:
+					s = newCoordination(t, seed, nil, javaCopiers(t))
+				case 1:
+					s = newCoordination(t, seed+1, newGuard(t), saramaCopiers)
+				default:
+					s = newCoordination(t, seed+uint64(i), nil, saramaCopiers)
+				}
 				began.Store(true)
 				s.harm(t, d)
 			})
@@ -185,7 +196,7 @@ func (s *coordination) harm(t *testing.T, d *deck) {
 
 // askByItself asks a broker again and again for the offsets of all groups, for the listener to hear the answers: one that has been deposed must not tell what has changed since.
 func (s *coordination) askByItself(ctx context.Context, t testing.TB, b *cluster.Broker) {
-	client, err := kgo.NewClient(kgo.SeedBrokers(b.Addr), kgo.Dialer(s.listener.tap.DialContext))
+	client, err := kgo.NewClient(s.throughTap(s.listener, kgo.SeedBrokers(s.entry(b)))...)
 	if !assert.NoError(t, err) {
 		return
 	}

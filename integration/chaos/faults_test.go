@@ -43,7 +43,7 @@ func TestFaultsOnFiveBrokers(t *testing.T) { runFaults(t, 5, 10) }
 
 // runFaults harms a cluster in rounds of one fault or two at a time, chosen by what the victim is just then, while idempotent producers wait for all in-sync replicas. After each round the
 // cluster must be whole again by itself. In the end every acknowledged record is there, at its offset, once, in its producer's order, on every replica alike, and the storage's own judge
-// finds nothing. $BARNABAS_CHAOS_SEED chooses other faults; $BARNABAS_CHAOS_TIME makes it go on for at least that long, and $BARNABAS_CHAOS_RATE paces the load, since everything
+// finds nothing. $BARNABAS_CHAOS_SEED chooses other faults, and whether brokers and clients must prove who they are; $BARNABAS_CHAOS_TIME makes it go on for at least that long, and $BARNABAS_CHAOS_RATE paces the load, since everything
 // that is written has to be kept until the end.
 func runFaults(t *testing.T, brokers, partitions int) {
 	minFaults, minRecords := number("BARNABAS_CHAOS_FAULTS", defaultFaults), number("BARNABAS_CHAOS_RECORDS", defaultRecords)
@@ -51,8 +51,12 @@ func runFaults(t *testing.T, brokers, partitions int) {
 	t.Logf("BARNABAS_CHAOS_SEED=%d", seed)
 	least, _ := time.ParseDuration(os.Getenv("BARNABAS_CHAOS_TIME"))
 	began := time.Now()
-	w := newWorld(t, brokers, partitions, seed)
-	load := history.Start(t, history.Config{Seeds: w.Seeds(), Topic: loaded, Producers: producers, PerSecond: number("BARNABAS_CHAOS_RATE", defaultRate), MaxValue: 120})
+	var g *guard
+	if seed%2 == 1 {
+		g = newGuard(t)
+	}
+	w := makeWorld(t, brokers, partitions, seed, g, nil)
+	load := history.Start(t, history.Config{Seeds: w.entries(), Readers: w.Seeds(), Options: w.credentials(), Topic: loaded, Producers: producers, PerSecond: number("BARNABAS_CHAOS_RATE", defaultRate), MaxValue: 120})
 	watched := w.watchMetadata(t)
 	met := map[string]int{}
 	faults := 0
@@ -110,6 +114,7 @@ type world struct {
 	users      int             // broker n runs as the n-th user after this one
 	firewall   *firewall       // nil where there is none
 	small      *cluster.Broker // has its log directory on a small disk; nil where nothing can be mounted
+	guard      *guard          // nil: everybody comes in
 	also       map[string]int  // topics beside the loaded one that must come to rest after faults, with the numbers of their partitions
 }
 
@@ -119,20 +124,32 @@ func newWorld(t testing.TB, brokers, partitions int, seed uint64) *world {
 
 // newWorldWith is newWorld with more settings for all brokers.
 func newWorldWith(t testing.TB, brokers, partitions int, seed uint64, settings map[string]string) *world {
+	return makeWorld(t, brokers, partitions, seed, nil, settings)
+}
+
+// makeWorld is newWorldWith behind a guard, if one is given.
+func makeWorld(t testing.TB, brokers, partitions int, seed uint64, g *guard, settings map[string]string) *world {
 	here := place(t)
-	w := &world{t: t, zk: zktest.Real(t), rng: rand.New(rand.NewPCG(seed, 1)), partitions: partitions, users: firstUser + here*brokersPerPlace, firewall: newFirewall(t, here)}
+	w := &world{t: t, zk: zktest.Real(t), guard: g, rng: rand.New(rand.NewPCG(seed, 1)), partitions: partitions, users: firstUser + here*brokersPerPlace, firewall: newFirewall(t, here)}
 	disk := lane.SmallDisk(t, tmpfsBytes)
 	own := func(id int) map[string]string {
+		set := map[string]string{}
 		if id == 1 && disk != "" {
-			return map[string]string{"log.dirs": filepath.Join(disk, "logs")}
+			set["log.dirs"] = filepath.Join(disk, "logs")
 		}
-		return nil
+		if g != nil {
+			maps.Copy(set, g.entrance(t, id))
+		}
+		return set
 	}
 	all := map[string]string{
 		"min.insync.replicas": "2", "log.segment.bytes": "4194304", "zookeeper.session.timeout.ms": strconv.Itoa(sessionMs), "zookeeper.connection.timeout.ms": "30000",
 		"replica.lag.time.max.ms": "2000", "controlled.shutdown.retry.backoff.ms": "100", "controller.socket.timeout.ms": "5000", "replica.socket.timeout.ms": "5000", "request.timeout.ms": "5000",
 	}
 	maps.Copy(all, settings)
+	if g != nil {
+		maps.Copy(all, g.settings(t, w.zk.Addr()))
+	}
 	w.Cluster = cluster.Prepare(t, w.zk.Addr(), brokers, all, own)
 	if disk != "" {
 		w.small = w.Brokers[0]
@@ -145,6 +162,9 @@ func newWorldWith(t testing.TB, brokers, partitions int, seed uint64, settings m
 	}
 	for _, b := range w.Brokers {
 		b.WaitReady(t)
+	}
+	if g != nil {
+		g.letIn(t, w.Seeds())
 	}
 	createTopic(t, w.Seeds(), loaded, partitions, replicas)
 	w.WaitWhole(t, loaded, partitions, replicas)

@@ -74,23 +74,28 @@ func (f *firewall) drop(t testing.TB, rules ...string) {
 	require.NoError(t, nft(script.String()))
 }
 
-func port(t testing.TB, addr string) string {
+// ports are those of addresses, as a rule names them.
+func ports(t testing.TB, addrs ...string) string {
 	t.Helper()
-	_, p, err := net.SplitHostPort(addr)
-	require.NoError(t, err)
-	return p
+	var list []string
+	for _, a := range addrs {
+		_, p, err := net.SplitHostPort(a)
+		require.NoError(t, err)
+		list = append(list, p)
+	}
+	return "{ " + strings.Join(list, ", ") + " }"
 }
 
-func (f *firewall) everybody(t testing.TB, uid int, broker, _ string) {
-	f.drop(t, fmt.Sprintf("out meta skuid %d", uid), "in tcp dport "+port(t, broker))
+func (f *firewall) everybody(t testing.TB, uid int, broker []string, _ string) {
+	f.drop(t, fmt.Sprintf("out meta skuid %d", uid), "in tcp dport "+ports(t, broker...))
 }
 
-func (f *firewall) zooKeeper(t testing.TB, uid int, _, zookeeper string) {
-	f.drop(t, fmt.Sprintf("out meta skuid %d tcp dport %s", uid, port(t, zookeeper)))
+func (f *firewall) zooKeeper(t testing.TB, uid int, _ []string, zookeeper string) {
+	f.drop(t, fmt.Sprintf("out meta skuid %d tcp dport %s", uid, ports(t, zookeeper)))
 }
 
-func (f *firewall) allButZooKeeper(t testing.TB, uid int, broker, zookeeper string) {
-	f.drop(t, fmt.Sprintf("out meta skuid %d tcp dport != %s", uid, port(t, zookeeper)), "in tcp dport "+port(t, broker))
+func (f *firewall) allButZooKeeper(t testing.TB, uid int, broker []string, zookeeper string) {
+	f.drop(t, fmt.Sprintf("out meta skuid %d tcp dport != %s", uid, ports(t, zookeeper)), "in tcp dport "+ports(t, broker...))
 }
 
 // open lets everything pass again, for all brokers: rounds end together.

@@ -124,9 +124,9 @@ func (w *world) cutFromBrokers(b *cluster.Broker, name string) fault {
 	return w.cut("cut from brokers and clients", b, name, w.firewall.allButZooKeeper)
 }
 
-func (w *world) cut(kind string, b *cluster.Broker, name string, from func(t testing.TB, uid int, broker, zookeeper string)) fault {
+func (w *world) cut(kind string, b *cluster.Broker, name string, from func(t testing.TB, uid int, broker []string, zookeeper string)) fault {
 	return fault{kind, name,
-		func(t testing.TB) { from(t, w.user(b), b.Addr, w.zk.Addr()) },
+		func(t testing.TB) { from(t, w.user(b), w.addrs(b), w.zk.Addr()) },
 		func(t testing.TB) { w.firewall.open(t) }}
 }
 

@@ -83,9 +83,9 @@ const (
 
 func franzGo(balancer kgo.GroupBalancer, static bool) func(testing.TB, *world, *listener, *consumers, int) func() {
 	return func(t testing.TB, w *world, l *listener, c *consumers, index int) func() {
-		opts := []kgo.Opt{kgo.SeedBrokers(w.Seeds()...), kgo.Dialer(l.tap.DialContext), kgo.ConsumerGroup(c.group), kgo.ConsumeTopics(loaded), kgo.Balancers(balancer),
+		opts := w.throughTap(l, kgo.ConsumerGroup(c.group), kgo.ConsumeTopics(loaded), kgo.Balancers(balancer),
 			kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.DisableAutoCommit(), kgo.BlockRebalanceOnPoll(), kgo.HeartbeatInterval(memberHeartbeat), kgo.SessionTimeout(memberSession),
-			kgo.RebalanceTimeout(10 * time.Second), kgo.FetchMaxWait(200 * time.Millisecond), kgo.MetadataMinAge(100 * time.Millisecond), kgo.RequestTimeoutOverhead(3 * time.Second)}
+			kgo.RebalanceTimeout(10*time.Second), kgo.FetchMaxWait(200*time.Millisecond), kgo.MetadataMinAge(100*time.Millisecond), kgo.RequestTimeoutOverhead(3*time.Second))
 		if static {
 			opts = append(opts, kgo.InstanceID(c.group+string(rune('a'+index))))
 		}
@@ -127,8 +127,11 @@ func (h saramaHandler) ConsumeClaim(session sarama.ConsumerGroupSession, claim s
 	return nil
 }
 
-func saramaConfig(l *listener) *sarama.Config {
+func saramaConfig(w *world, l *listener) *sarama.Config {
 	cfg := sarama.NewConfig()
+	if w.guard != nil { // the tap has the TLS
+		cfg.Net.SASL.Enable, cfg.Net.SASL.Mechanism, cfg.Net.SASL.User, cfg.Net.SASL.Password = true, sarama.SASLTypePlaintext, worker, workersSecret
+	}
 	cfg.Version = sarama.V2_8_0_0
 	cfg.Net.Proxy.Enable, cfg.Net.Proxy.Dialer = true, l.tap
 	cfg.Net.ReadTimeout = 5 * time.Second
@@ -140,7 +143,7 @@ func saramaConfig(l *listener) *sarama.Config {
 }
 
 func saramaMember(_ testing.TB, w *world, l *listener, c *consumers, _ int) func() {
-	cfg := saramaConfig(l)
+	cfg := saramaConfig(w, l)
 	ctx, cancel := context.WithCancel(context.Background())
 	var working sync.WaitGroup
 	working.Go(func() {
@@ -160,7 +163,7 @@ func saramaMember(_ testing.TB, w *world, l *listener, c *consumers, _ int) func
 
 // consumeWithSarama consumes session after session, as its documentation asks, until one ends badly.
 func consumeWithSarama(ctx context.Context, w *world, c *consumers, cfg *sarama.Config) {
-	g, err := sarama.NewConsumerGroup(w.Seeds(), c.group, cfg)
+	g, err := sarama.NewConsumerGroup(w.entries(), c.group, cfg)
 	if err != nil {
 		return // it asks a broker at once, which may be away
 	}

@@ -41,19 +41,19 @@ func copyWithSarama(c *copiers, number uint32) {
 
 // saramaSession copies until something goes wrong.
 func (c *copiers) saramaSession(number uint32, own *uint64) error {
-	cfg := saramaConfig(c.l)
+	cfg := saramaConfig(c.w, c.l)
 	cfg.Consumer.IsolationLevel = sarama.ReadCommitted // offsets are asked for with require_stable, too
 	cfg.Consumer.Offsets.AutoCommit.Enable = false
 	cfg.Producer.Idempotent, cfg.Producer.RequiredAcks, cfg.Net.MaxOpenRequests = true, sarama.WaitForAll, 1
 	cfg.Producer.Transaction.ID, cfg.Producer.Transaction.Timeout = c.id(number), transactionTimeout
 	cfg.Producer.Partitioner = sarama.NewManualPartitioner
 	cfg.Producer.Return.Successes, cfg.Producer.Return.Errors = true, true
-	producer, err := sarama.NewSyncProducer(c.w.Seeds(), cfg)
+	producer, err := sarama.NewSyncProducer(c.w.entries(), cfg)
 	if err != nil {
 		return err
 	}
 	defer producer.Close()
-	group, err := sarama.NewConsumerGroup(c.w.Seeds(), c.name, cfg)
+	group, err := sarama.NewConsumerGroup(c.w.entries(), c.name, cfg)
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package history
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -21,14 +20,27 @@ import (
 // NameSize is how many bytes at the beginning of a value name the record; the rest is padding.
 const NameSize = 12
 
-// AppendTo appends the name as values have it.
+// AppendTo appends the name as values have it, seven bits to a byte: Java's programs copy values as text, which leaves only such bytes as they are. So a producer is below 2^28, a number
+// below 2^56.
 func (n Name) AppendTo(value []byte) []byte {
-	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint32(value, n.Producer), n.Number)
+	for shift := 21; shift >= 0; shift -= 7 {
+		value = append(value, byte(n.Producer>>shift)&0x7f)
+	}
+	for shift := 49; shift >= 0; shift -= 7 {
+		value = append(value, byte(n.Number>>shift)&0x7f)
+	}
+	return value
 }
 
 // NameOf is the name at the beginning of a value, which must be long enough.
-func NameOf(value []byte) Name {
-	return Name{binary.BigEndian.Uint32(value), binary.BigEndian.Uint64(value[4:])}
+func NameOf(value []byte) (n Name) {
+	for _, b := range value[:4] {
+		n.Producer = n.Producer<<7 | uint32(b)
+	}
+	for _, b := range value[4:NameSize] {
+		n.Number = n.Number<<7 | uint64(b)
+	}
+	return n
 }
 
 const (
@@ -39,6 +51,7 @@ const (
 // Config is a load.
 type Config struct {
 	Seeds     []string
+	Readers   []string // seeds for reading back, in clear text; without any: Seeds
 	Topic     string
 	Producers int
 	PerSecond int                    // records of each producer; 0 is as fast as the brokers take them
@@ -155,7 +168,11 @@ func (l *Load) Refused() string {
 func (l *Load) Finish(t testing.TB, promise Promise) []string {
 	t.Helper()
 	l.end()
-	logs := ReadAll(t, l.cfg.Seeds, l.cfg.Topic)
+	seeds := l.cfg.Readers
+	if seeds == nil {
+		seeds = l.cfg.Seeds
+	}
+	logs := ReadAll(t, seeds, l.cfg.Topic)
 	return Judge(l.acks, logs, promise)
 }
 

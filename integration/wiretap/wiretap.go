@@ -4,6 +4,7 @@ package wiretap
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/binary"
 	"errors"
 	"net"
@@ -24,6 +25,7 @@ type Exchange struct {
 
 // Tap listens on the connections that it dials, for requests of some kinds. The hooks are called from the goroutines of the connections, which wait for them to return.
 type Tap struct {
+	TLS   *tls.Config // of the connections; nil: they are in clear text
 	keys  map[int16]bool
 	began time.Time
 	hooks Hooks
@@ -53,7 +55,15 @@ func (t *Tap) DialContext(ctx context.Context, network, addr string) (net.Conn, 
 	if err != nil {
 		return nil, err
 	}
-	return t.listen(c, addr), nil
+	if t.TLS == nil {
+		return t.listen(c, addr), nil
+	}
+	secure := tls.Client(c, t.TLS)
+	if err := secure.HandshakeContext(ctx); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return t.listen(secure, addr), nil
 }
 
 // Dial dials as net.Dialer does.
