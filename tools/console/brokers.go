@@ -1,12 +1,50 @@
 package console
 
 import (
+	"context"
 	"net"
 	"slices"
 	"strconv"
+	"time"
 
 	"barnabas/admin/cluster"
 )
+
+func brokersPage() page {
+	return page{path: "/brokers", title: "Brokers", file: "brokers.html", under: "/brokers", entry: true, pace: 2 * time.Second, live: []string{"brokers"}, data: brokers}
+}
+
+// brokersData is the list of brokers, each against the mean.
+type brokersData struct {
+	Brokers   []brokerRow
+	Missing   []int32 // with replicas, and not registered
+	Disagree  []cluster.Disagreement
+	NotJudged []string
+}
+
+func brokers(ctx context.Context, c *Console, _ question) (any, error) {
+	s, err := c.snapshot(ctx, 2*time.Second)
+	if err != nil {
+		return nil, err
+	}
+	return &brokersData{Brokers: brokerRows(s), Missing: missingBrokers(s), Disagree: s.Disagreements(), NotJudged: s.Unread}, nil
+}
+
+// missingBrokers have replicas and are not registered, by id.
+func missingBrokers(s *cluster.Snapshot) []int32 {
+	var missing []int32
+	for _, t := range s.Topics {
+		for _, p := range t.Partitions {
+			for _, id := range p.Replicas {
+				if !slices.ContainsFunc(s.Brokers, func(b cluster.Broker) bool { return b.ID == id }) {
+					missing = append(missing, id)
+				}
+			}
+		}
+	}
+	slices.Sort(missing)
+	return slices.Compact(missing)
+}
 
 // brokerRow is a broker in a list.
 type brokerRow struct {

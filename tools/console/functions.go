@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kmsg"
+
 	"barnabas/admin/cluster"
 )
 
@@ -40,7 +42,8 @@ var functions = template.FuncMap{
 		}
 		return part * 100 / whole
 	},
-	"list": func(items ...any) []any { return items },
+	"source": source,
+	"list":   func(items ...any) []any { return items },
 }
 
 // number shows a number in groups of three digits; a negative one is not known.
@@ -80,4 +83,21 @@ func link(path string, values ...any) string {
 		return path
 	}
 	return path + "?" + q.Encode()
+}
+
+// source says where a setting comes from.
+func source(s kmsg.ConfigSource) string {
+	switch s {
+	case kmsg.ConfigSourceDynamicTopicConfig:
+		return "the topic"
+	case kmsg.ConfigSourceDynamicBrokerConfig:
+		return "this broker, dynamic"
+	case kmsg.ConfigSourceDynamicDefaultBrokerConfig:
+		return "all brokers, dynamic"
+	case kmsg.ConfigSourceStaticBrokerConfig:
+		return "the broker's file"
+	case kmsg.ConfigSourceDefaultConfig:
+		return "default"
+	}
+	return strings.ToLower(s.String())
 }

@@ -2,10 +2,50 @@ package console
 
 import (
 	"cmp"
+	"context"
 	"slices"
+	"time"
 
 	"barnabas/admin/cluster"
 )
+
+func groupsPage() page {
+	return page{path: "/groups", title: "Groups", file: "groups.html", under: "/groups", entry: true, pace: 2 * time.Second, live: []string{"groups"}, data: groups}
+}
+
+// groupsData is one page of the groups that were asked for.
+type groupsData struct {
+	Search   string
+	Chips    []chip[groupRow]
+	Groups   pageOf[groupRow]
+	All, Bad int // of those, before the page was cut
+}
+
+var groupChips = []chip[groupRow]{
+	{Name: "attention", Title: "need attention", is: func(g groupRow) bool { return g.Bad }},
+	{Name: "behind", Title: "behind", is: func(g groupRow) bool { return g.Lag > 0 }},
+	{Name: "empty", Title: "without members", is: func(g groupRow) bool { return g.Members == 0 }},
+	{Name: "unknown", Title: "lag not known", is: func(g groupRow) bool { return !g.Known }},
+}
+
+func groups(ctx context.Context, c *Console, q question) (any, error) {
+	g, err := c.allGroups(ctx, 2*time.Second)
+	if err != nil {
+		return nil, err
+	}
+	d := &groupsData{Search: q.get("q"), All: len(g.listed)}
+	rows := groupRows(g, &c.keeper)
+	for _, row := range rows {
+		if row.Bad {
+			d.Bad++
+		}
+	}
+	var keep func(groupRow) bool
+	d.Chips, keep = chosen(groupChips, q)
+	named := matching(d.Search)
+	d.Groups = paged(slices.DeleteFunc(rows, func(row groupRow) bool { return !keep(row) || !named(row.Name) }), q)
+	return d, nil
+}
 
 // groupRow is a group in a list.
 type groupRow struct {

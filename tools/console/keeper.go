@@ -17,6 +17,7 @@ type keeper struct {
 	seen    *cluster.Snapshot
 	events  events
 	lags    history
+	pace    cluster.Pace // of the moves under way
 }
 
 const (
@@ -42,6 +43,25 @@ func (k *keeper) saw(s *cluster.Snapshot) {
 		}
 	}
 	k.seen = s
+	if len(s.Moves) == 0 {
+		k.pace = cluster.Pace{}
+		return
+	}
+	left := int64(0)
+	for _, bytes := range cluster.BytesLeft(storedOf(s), s.Moves) {
+		left += bytes
+	}
+	k.pace.See(s.Taken, left)
+}
+
+// progress is how fast moves go, by bytes a second, and how long they will take; 0 and "" where that cannot be said.
+func (k *keeper) progress() (rate int64, remaining string, stalled bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if left, known := k.pace.Remaining(); known {
+		remaining = left.String()
+	}
+	return int64(k.pace.Rate()), remaining, k.pace.Stalled()
 }
 
 // measured notes the lags of all groups.

@@ -62,7 +62,7 @@ func (c *Console) serveEvents(w http.ResponseWriter, r *http.Request, who user) 
 		plain(w, http.StatusNotFound, "there is no such view")
 		return
 	}
-	q := question{path: target.Path, values: target.Query(), who: who}
+	q := question{path: target.Path, values: target.Query(), who: who, again: true}
 	messages, leave, ok := c.watch(p, q)
 	if !ok {
 		w.Header().Set("Retry-After", "10")

@@ -31,6 +31,11 @@ type page struct {
 func allPages() []page {
 	return []page{
 		overviewPage(),
+		brokersPage(), brokerPage(),
+		topicsPage(), topicPage(), topicConfigPage(), topicGroupsPage(),
+		groupsPage(), groupPage(),
+		movesPage(),
+		doctorPage(),
 	}
 }
 
@@ -39,6 +44,7 @@ type question struct {
 	path   string
 	values url.Values
 	who    user
+	again  bool // for the live regions of a page that is shown already
 }
 
 // key is the same for those who would see the same.
@@ -94,7 +100,7 @@ func (f frame) UserName() string { return f.Who.name }
 
 func (c *Console) servePage(w http.ResponseWriter, r *http.Request, who user) {
 	p := c.pages[r.URL.Path]
-	q := question{r.URL.Path, r.URL.Query(), who}
+	q := question{path: r.URL.Path, values: r.URL.Query(), who: who}
 	if p.needs != nil && !p.needs(who) {
 		c.serveFault(w, q, http.StatusForbidden, errors.New("this page is not for who has not signed in: "+c.guard.String()))
 		return
