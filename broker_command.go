@@ -14,14 +14,14 @@ import (
 func brokerCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "broker",
-		Usage:     "run a broker of a cluster, or list those that run",
+		Usage:     "run a broker of a cluster; list those that run, or drain one",
 		ArgsUsage: "[server.properties]",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "config", Usage: "`FILE` in Kafka's .properties form, or the same keys as .yaml"},
 			&cli.StringSliceFlag{Name: "override", Usage: "`KEY=VALUE` in place of what the file says; any number of times"},
 			&cli.BoolFlag{Name: "help-config", Usage: "print every configuration key and stop"},
 		},
-		Subcommands: []*cli.Command{native.BrokerList()},
+		Subcommands: native.BrokerCommands(),
 		Action: func(c *cli.Context) error {
 			if c.Bool("help-config") {
 				if err := config.Own.WriteHelp(os.Stdout); err != nil {

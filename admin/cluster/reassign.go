@@ -135,12 +135,7 @@ func (c *Cluster) Unthrottle(ctx context.Context, topics []string) error {
 		ids = append(ids, b.ID)
 	}
 	topics, ids = ThrottlesToEnd(topics, ids, active)
-	none := map[string]ThrottledReplicas{}
-	for _, topic := range topics {
-		none[topic] = ThrottledReplicas{}
-	}
-	_, err = c.SetRates(ctx, ids, map[string]string{LeaderThrottleRate: "", FollowerThrottleRate: "", LogDirThrottleRate: ""})
-	return errors.Join(err, c.SetThrottledReplicas(ctx, none))
+	return c.EndThrottles(ctx, topics, ids)
 }
 
 // ThrottledTopics are the topics of which replicas are held back.
@@ -254,4 +249,48 @@ func (p *Progress) Look(ctx context.Context) (list []Left, total int64, pace *Pa
 	}
 	p.total.See(now, total)
 	return list, total, &p.total, nil
+}
+
+// EndThrottles takes back the throttles of topics and brokers, whatever moves.
+func (c *Cluster) EndThrottles(ctx context.Context, topics []string, brokers []int32) error {
+	none := map[string]ThrottledReplicas{}
+	for _, topic := range topics {
+		none[topic] = ThrottledReplicas{}
+	}
+	_, err := c.SetRates(ctx, brokers, map[string]string{LeaderThrottleRate: "", FollowerThrottleRate: "", LogDirThrottleRate: ""})
+	return errors.Join(err, c.SetThrottledReplicas(ctx, none))
+}
+
+// Throttles are the rates that brokers are held back to; a broker that does not tell is an error.
+func (c *Cluster) Throttles(ctx context.Context) (map[int32][]Setting, error) {
+	alive, _, err := c.Brokers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var ids []int32
+	for _, b := range alive {
+		ids = append(ids, b.ID)
+	}
+	throttles, failures := c.throttlesOf(ctx, ids)
+	for _, id := range slices.Sorted(maps.Keys(failures)) {
+		return throttles, fmt.Errorf("the settings of broker %d: %w", id, failures[id])
+	}
+	return throttles, nil
+}
+
+// ReplicasOn are the partitions of which a broker has a replica, or is getting one.
+func (c *Cluster) ReplicasOn(ctx context.Context, broker int32) ([]plan.Partition, error) {
+	resp, err := c.metadata(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	var list []plan.Partition
+	for _, t := range topicsOf(resp) {
+		for _, p := range t.Partitions {
+			if slices.Contains(p.Replicas, broker) {
+				list = append(list, plan.Partition{Topic: t.Name, ID: p.ID})
+			}
+		}
+	}
+	return list, nil
 }

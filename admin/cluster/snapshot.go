@@ -183,20 +183,26 @@ func (c *Cluster) readDirs(ctx context.Context, s *Snapshot) {
 	}
 }
 
-// readThrottles reads the rates that brokers are held back to.
 func (c *Cluster) readThrottles(ctx context.Context, s *Snapshot) {
-	settings, failures := each(ctx, s.Answering(), func(ctx context.Context, id int32) ([]Setting, error) { return c.ownBrokerSettings(ctx, id) })
-	s.Throttles = map[int32][]Setting{}
-	for id, own := range settings {
-		for _, set := range own {
-			if set.Name == LeaderThrottleRate || set.Name == FollowerThrottleRate || set.Name == LogDirThrottleRate {
-				s.Throttles[id] = append(s.Throttles[id], set)
-			}
-		}
-	}
+	throttles, failures := c.throttlesOf(ctx, s.Answering())
+	s.Throttles = throttles
 	for _, id := range slices.Sorted(maps.Keys(failures)) {
 		s.unread(fmt.Sprintf("the settings of broker %d", id), failures[id])
 	}
+}
+
+// throttlesOf reads the rates that brokers are held back to.
+func (c *Cluster) throttlesOf(ctx context.Context, brokers []int32) (map[int32][]Setting, map[int32]error) {
+	settings, failures := each(ctx, brokers, func(ctx context.Context, id int32) ([]Setting, error) { return c.ownBrokerSettings(ctx, id) })
+	throttles := map[int32][]Setting{}
+	for id, own := range settings {
+		for _, set := range own {
+			if set.Name == LeaderThrottleRate || set.Name == FollowerThrottleRate || set.Name == LogDirThrottleRate {
+				throttles[id] = append(throttles[id], set)
+			}
+		}
+	}
+	return throttles, failures
 }
 
 func (c *Cluster) readGroups(ctx context.Context, s *Snapshot) {

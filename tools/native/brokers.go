@@ -49,8 +49,10 @@ func (d *brokersDocument) show(w io.Writer) {
 	columns(w, rows)
 }
 
-// BrokerList is `broker list`, which hangs below the command that runs a broker.
-func BrokerList() *cli.Command {
+// BrokerCommands are the sub-commands of what runs a broker.
+func BrokerCommands() []*cli.Command { return []*cli.Command{brokerList(), brokerDrain()} }
+
+func brokerList() *cli.Command {
 	return command{
 		name: "list", usage: "list the brokers of a cluster with what they lead and hold", watched: true,
 		help: `Asks every registered broker whether it answers. A registered broker that does not is in the list, with the reason.

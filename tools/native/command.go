@@ -22,11 +22,12 @@ import (
 
 const category = "Native tools"
 
-// Commands are the native commands of the program. What runs a broker has a sub-command of this face too: see BrokerList.
+// Commands are the native commands of the program. What runs a broker has a sub-command of this face too: see BrokerCommands.
 func Commands() []*cli.Command {
 	return []*cli.Command{
-		parent("topic", "list, describe, create, alter and delete topics", topicList(), topicDescribe(), topicCreate(), topicAlter(), topicDelete()),
+		parent("topic", "list, describe, create, alter and delete topics", topicList(), topicDescribe(), topicCreate(), topicAlter(), topicFactor(), topicDelete()),
 		parent("group", "list, describe, reset and delete consumer groups", groupList(), groupDescribe(), groupReset(), groupDelete()),
+		planCommand(), reassignCommand(),
 		disk(), healthCommand(), doctorCommand(),
 	}
 }
@@ -34,9 +35,15 @@ func Commands() []*cli.Command {
 // call is one run of a command.
 type call struct {
 	*cli.Context
-	ctx     context.Context // ends when the command has taken too long
+	ctx     context.Context // ends when the command has taken too long, or, of one that lasts, when it is interrupted
 	cluster *cluster.Cluster
 }
+
+// say gives a part of what a command that lasts has to say.
+func (c *call) say(d document) error { return render(c.App.Writer, c.String("output"), d, true) }
+
+// note tells people how things go, beside what the command has to say.
+func (c *call) note(format string, args ...any) { fmt.Fprintf(c.App.ErrWriter, format+"\n", args...) }
 
 func (c *call) values(option string) []string { return *c.Generic(option).(*repeated) }
 
@@ -49,6 +56,8 @@ type command struct {
 	flags       []cli.Flag
 	watched     bool // --watch makes sense
 	alters      bool // --dry-run makes sense
+	risky       bool // --yes makes sense: what it does cannot be taken back
+	lasts       bool // goes on until it is done or interrupted, however long that takes
 	run         func(c *call) (document, error)
 }
 
@@ -84,13 +93,18 @@ func (d command) build() *cli.Command {
 		&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "table", Usage: "how to say it: " + strings.Join(formats, ", ")},
 		&cli.StringFlag{Name: "bootstrap-server", Value: defaultServer, EnvVars: []string{"BARNABAS_BOOTSTRAP"}, Usage: "brokers to ask first, as `HOST:PORT[,HOST:PORT...]`"},
 		&cli.StringFlag{Name: "command-config", EnvVars: []string{"BARNABAS_COMMAND_CONFIG"}, Usage: "property `FILE` with settings of the client, such as security.protocol"},
-		&cli.DurationFlag{Name: "timeout", Value: 45 * time.Second, Usage: "how long the whole may take"},
 	})
+	if !d.lasts {
+		flags = append(flags, &cli.DurationFlag{Name: "timeout", Value: 45 * time.Second, Usage: "how long the whole may take"})
+	}
 	if d.watched {
 		flags = append(flags, &cli.DurationFlag{Name: "watch", Usage: "say it again and again, every `PACE` (2s unless given), until interrupted"})
 	}
 	if d.alters {
 		flags = append(flags, &cli.BoolFlag{Name: "dry-run", Usage: "say what would be done, and change nothing"})
+	}
+	if d.risky {
+		flags = append(flags, &cli.BoolFlag{Name: "yes", Usage: "do it without asking; needed where nobody can be asked"})
 	}
 	return &cli.Command{Name: d.name, Usage: d.usage, ArgsUsage: d.arguments, Description: strings.TrimSpace(d.help) + "\n\n" + exitCodes, Flags: flags, HideHelpCommand: true, OnUsageError: refuse,
 		Action: func(ctx *cli.Context) error {
@@ -124,15 +138,23 @@ func (d command) perform(ctx *cli.Context, format string) error {
 	defer client.Close()
 	pace := ctx.Duration("watch")
 	once := func(parent context.Context) error {
-		limited, cancel := context.WithTimeout(parent, ctx.Duration("timeout"))
-		defer cancel()
-		said, err := d.run(&call{ctx, limited, cluster.New(client)})
+		if !d.lasts {
+			limited, cancel := context.WithTimeout(parent, ctx.Duration("timeout"))
+			defer cancel()
+			parent = limited
+		}
+		said, err := d.run(&call{ctx, parent, cluster.New(client)})
 		if said != nil {
 			if err := render(ctx.App.Writer, format, said, pace > 0); err != nil {
 				return err
 			}
 		}
 		return err
+	}
+	if d.lasts {
+		until, stop := signal.NotifyContext(ctx.Context, os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		return d.end(ctx, format, once(until))
 	}
 	if pace <= 0 {
 		return d.end(ctx, format, once(ctx.Context))

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func run(args ...string) (code Exit, stdout, stderr string) {
 	var out, errs bytes.Buffer
 	app := &cli.App{Name: "barnabas", HideHelpCommand: true, UseShortOptionHandling: true, Writer: &out, ErrWriter: &errs, ExitErrHandler: func(*cli.Context, error) {}}
-	app.Commands = append(Commands(), &cli.Command{Name: "broker", Subcommands: []*cli.Command{BrokerList()}})
+	app.Commands = append(Commands(), &cli.Command{Name: "broker", Subcommands: BrokerCommands()})
 	err := app.Run(Arrange(append([]string{"barnabas"}, args...), app.Commands))
 	if err != nil && !errors.As(err, &code) {
 		return -1, out.String(), err.Error()
@@ -33,7 +33,7 @@ func run(args ...string) (code Exit, stdout, stderr string) {
 }
 
 func TestOptionsMayFollowArguments(t *testing.T) {
-	commands := append(Commands(), &cli.Command{Name: "kafka-topics", SkipFlagParsing: true}, &cli.Command{Name: "broker", Subcommands: []*cli.Command{BrokerList()}})
+	commands := append(Commands(), &cli.Command{Name: "kafka-topics", SkipFlagParsing: true}, &cli.Command{Name: "broker", Subcommands: BrokerCommands()})
 	for given, want := range map[string]string{
 		"topic describe orders -o json payments":        "topic describe -o=json -- orders payments",
 		"group reset g --shift-by -5 --topic t:0":       "group reset --shift-by=-5 --topic=t:0 -- g",
@@ -59,8 +59,8 @@ func TestOptionsMayFollowArguments(t *testing.T) {
 
 func TestWrongCallsEndWithTwoAndSayWhy(t *testing.T) {
 	for call, want := range map[string]string{
-		"topic":                         "one of these has to follow: list, describe, create, alter, delete",
-		"topic lst":                     `"lst" is none of list, describe, create, alter, delete (did you mean list?)`,
+		"topic":                         "one of these has to follow: list, describe, create, alter, rf, delete",
+		"topic lst":                     `"lst" is none of list, describe, create, alter, rf, delete (did you mean list?)`,
 		"topic list --frob":             "flag provided but not defined: -frob",
 		"topic list extra":              "takes no arguments",
 		"topic list -o xml":             "-o xml is none of table, json, yaml",
@@ -81,6 +81,13 @@ func TestWrongCallsEndWithTwoAndSayWhy(t *testing.T) {
 		"disk --by colour":                                  "--by colour is none of broker, dir, topic, partition",
 		"disk --sort age":                                   "--sort age is neither size nor name",
 		"health --watch=soon":                               "invalid value",
+		"plan":                                              "one of these has to follow: drain, replace, fill, rf, racks, spread, leaders, bytes",
+		"plan drain":                                        "takes the arguments BROKER...",
+		"plan replace 1":                                    "takes the arguments OLD NEW",
+		"plan racks --match (":                              "--match: error parsing regexp",
+		"topic rf t 0":                                      `the replication factor "0" is not a number from 1 to 32767`,
+		"reassign cancel":                                   "either FILE or --all has to be given",
+		"reassign cancel f --all":                           "either FILE or --all has to be given",
 	} {
 		code, stdout, stderr := run(strings.Fields(call)...)
 		assert.Equal(t, WrongUsage, code, call)
@@ -92,7 +99,7 @@ func TestWrongCallsEndWithTwoAndSayWhy(t *testing.T) {
 
 func TestAnUnreachableClusterEndsWithFour(t *testing.T) {
 	for _, call := range []string{"topic list", "topic describe t", "topic create t", "topic alter t --partitions 2", "topic delete t", "group list", "group describe g", "group reset g --topic t --to-latest", "group delete g",
-		"disk", "health", "doctor", "broker list"} {
+		"disk", "health", "doctor", "broker list", "broker drain 1", "plan drain 1", "plan rf 2 --topic t", "reassign list", "reassign watch", "reassign throttle off", "topic rf t 2"} {
 		code, stdout, stderr := run(append(strings.Fields(call), "--bootstrap-server", "127.0.0.1:1")...)
 		assert.Equal(t, Unreachable, code, call)
 		assert.Empty(t, stdout, call)
@@ -129,7 +136,8 @@ func TestADeletionThatIsNotOverIsNotCalledDone(t *testing.T) {
 }
 
 func TestHelpNamesTheExitCodesAndTheFields(t *testing.T) {
-	for _, call := range []string{"topic list", "topic describe", "topic create", "topic alter", "topic delete", "group list", "group describe", "group reset", "group delete", "disk", "health", "doctor", "broker list"} {
+	for _, call := range []string{"topic list", "topic describe", "topic create", "topic alter", "topic delete", "group list", "group describe", "group reset", "group delete", "disk", "health", "doctor", "broker list", "broker drain", "plan drain", "plan replace", "plan fill", "plan rf", "plan racks", "plan spread", "plan leaders", "plan bytes", "topic rf",
+		"reassign run", "reassign list", "reassign watch", "reassign verify", "reassign cancel", "reassign throttle"} {
 		code, stdout, _ := run(append(strings.Fields(call), "--help")...)
 		assert.Zero(t, code, call)
 		assert.Contains(t, stdout, exitCodes, call)

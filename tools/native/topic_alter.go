@@ -1,8 +1,6 @@
 package native
 
 import (
-	"fmt"
-	"slices"
 	"strconv"
 
 	"github.com/urfave/cli/v2"
@@ -16,7 +14,7 @@ func topicAlter() *cli.Command {
 		name: "alter", usage: "change settings, partitions and the replication factor of a topic", arguments: "TOPIC", least: 1, most: 1, alters: true,
 		help: `Changes a topic, and says what each thing was and is. With --dry-run brokers are asked whether they would do it.
 
-More partitions change where keyed records go. Another replication factor starts a reassignment, which adds replicas in other racks and on brokers that have few, or takes the last ones away, and never changes the preferred leader; 'kafka-reassign-partitions --list' shows how it goes on.
+More partitions change where keyed records go. Another replication factor starts a reassignment, which adds replicas in other racks and on brokers that have few, or takes the last ones away, and never changes the preferred leader; 'barnabas reassign watch' shows how it goes on.
 
 Fields: dry_run, changes (kind, name, action, what, from, to, done, error).
 
@@ -129,43 +127,39 @@ func (a alteration) factor(n int) error {
 	return first
 }
 
-// planFactor works out where replicas go. Partitions that have as many are left alone; a topic that is moving, or out of sync and to lose replicas, is refused, since its last in-sync replica might go.
+// planFactor works out where the topic's replicas go.
 func (a alteration) planFactor(n int) (plan.Assignment, error) {
-	topics, err := a.cluster.AllTopics(a.ctx)
+	w, err := a.cluster.World(a.ctx)
 	if err != nil {
 		return nil, err
 	}
-	brokers, _, err := a.cluster.Brokers(a.ctx)
-	if err != nil {
-		return nil, err
-	}
-	load := map[int32]int{}
-	for _, t := range topics {
-		for _, p := range t.Partitions {
-			for _, id := range p.Replicas {
-				load[id]++
+	w.World.Moves = func(p plan.Partition) bool { return p.Topic == a.topic.Name }
+	return w.Factor(n)
+}
+
+func topicFactor() *cli.Command {
+	return command{
+		name: "rf", usage: "give a topic another replication factor", arguments: "TOPIC N", least: 2, most: 2, alters: true,
+		help: `Starts what 'barnabas plan rf' shows with sizes and brokers: replicas are added in other racks and on brokers that have few, or taken from the end, and the preferred leader stays. 'barnabas reassign watch' shows how it goes on. Partitions that have as many replicas are left alone; those that are being reassigned are refused, and so are those that would lose replicas while one is out of sync.
+
+Fields: dry_run, changes (kind, name, action, what, from, to, done, error).
+
+    barnabas topic rf orders 3 --dry-run`,
+		run: func(c *call) (document, error) {
+			name := c.Args().First()
+			n, err := strconv.ParseInt(c.Args().Get(1), 10, 16)
+			if err != nil || n < 1 {
+				return nil, wrongUsage("the replication factor %q is not a number from 1 to 32767", c.Args().Get(1))
 			}
-		}
-	}
-	var placed []plan.Placed
-	for _, p := range a.topic.Partitions {
-		switch {
-		case len(p.Adding)+len(p.Removing) > 0:
-			return nil, fmt.Errorf("partition %d is being reassigned; wait until that is over", p.ID)
-		case n < len(p.Replicas) && p.UnderReplicated():
-			return nil, fmt.Errorf("partition %d has a replica out of sync; replicas are taken away only from partitions that have all in sync", p.ID)
-		case n != len(p.Replicas):
-			placed = append(placed, plan.Placed{Partition: plan.Partition{Topic: a.topic.Name, ID: p.ID}, Replicas: p.Replicas})
-		}
-	}
-	var places []plan.Broker
-	for _, b := range brokers {
-		places = append(places, plan.Broker{ID: b.ID, Rack: b.Rack})
-	}
-	if slices.ContainsFunc(places, func(b plan.Broker) bool { return b.Rack == "" }) {
-		for i := range places {
-			places[i].Rack = "" // some have a rack and others none: neither can be respected
-		}
-	}
-	return plan.WithFactor(placed, places, load, n)
+			if err := c.needTopics([]string{name}); err != nil {
+				return nil, err
+			}
+			topics, err := c.cluster.Topics(c.ctx, []string{name})
+			if err != nil {
+				return nil, err
+			}
+			a := alteration{c, topics[0], &changes{documentVersion, c.Bool("dry-run"), []change{}}}
+			return a.said, exitOfFirst([]error{a.factor(int(n))})
+		},
+	}.build()
 }
