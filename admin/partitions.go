@@ -61,6 +61,10 @@ func (a *Admin) createPartitions(ctx context.Context, spec PartitionsSpec, broke
 		if err != nil || validateOnly {
 			return err
 		}
+		if err := spec.Permit.ask(len(added)); err != nil {
+			return err
+		}
+		spec.Permit = nil // it is asked once, however often the writing is tried
 		for p, replicas := range added {
 			node.Partitions[p] = zkstate.ReplicaAssignment{Replicas: replicas}
 		}

@@ -58,6 +58,9 @@ func (a *Admin) createTopic(ctx context.Context, spec TopicSpec, brokers []Broke
 	if validateOnly {
 		return result
 	}
+	if err := spec.Permit.ask(len(assignment)); err != nil {
+		return fail(err)
+	}
 	id, err := a.writeTopic(ctx, spec.Name, assignment, configs, order)
 	if err != nil {
 		return fail(err)

@@ -13,6 +13,17 @@ type TopicSpec struct {
 	ReplicationFactor int16 // -1: the cluster's default, or Assignment is given
 	Assignment        map[int32][]int32
 	Configs           []ConfigEntry
+	Permit            Permit
+}
+
+// Permit is asked when all has been checked and partitions are about to be written; its error refuses them. nil permits all.
+type Permit func(partitions int) error
+
+func (p Permit) ask(partitions int) error {
+	if p == nil {
+		return nil
+	}
+	return p(partitions)
 }
 
 // ConfigEntry is one setting; a nil value is the protocol's null.
@@ -36,6 +47,7 @@ type PartitionsSpec struct {
 	Name       string
 	Count      int32
 	Assignment [][]int32 // of the added partitions; nil: to be chosen
+	Permit     Permit    // of the added partitions
 }
 
 // PartitionsResult answers one PartitionsSpec.

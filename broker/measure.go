@@ -167,20 +167,38 @@ func (b *Broker) measureGroups(s *metrics.Scrape) {
 	}
 }
 
-var quotaResources = map[quota.Kind]string{quota.Produce: "Produce", quota.Fetch: "Fetch"}
+// quotaFamilies are what Kafka calls each kind, and its rate.
+var quotaFamilies = map[quota.Kind]struct {
+	resource string
+	rate     *metrics.Family
+}{
+	quota.Produce: {"Produce", &metrics.QuotaByteRate}, quota.Fetch: {"Fetch", &metrics.QuotaByteRate},
+	quota.Request: {"Request", &metrics.QuotaRequestTime}, quota.Mutation: {"ControllerMutation", &metrics.QuotaMutationRate},
+}
 
 func (b *Broker) measureQuotas(s *metrics.Scrape) {
-	for kind, resource := range quotaResources {
-		for _, r := range b.live.quotas.held.Rates(kind, time.Now()) {
-			labels := []metrics.Label{{Name: "resource", Value: resource}}
+	now := time.Now()
+	for kind, family := range quotaFamilies {
+		for _, r := range b.live.quotas.held.Rates(kind, now) {
+			labels := []metrics.Label{{Name: "resource", Value: family.resource}}
 			if r.Client.User != "" {
 				labels = append(labels, metrics.Label{Name: "user", Value: r.Client.User})
 			}
 			if r.Client.ID != "" {
 				labels = append(labels, metrics.Label{Name: "clientId", Value: strings.ToValidUTF8(r.Client.ID, "?")}) // clients send what they like
 			}
-			s.With(labels...).Set(&metrics.QuotaByteRate, r.PerSecond)
+			at := s.With(labels...)
+			at.Set(family.rate, r.PerSecond)
+			if kind == quota.Mutation {
+				at.Set(&metrics.QuotaTokens, r.Tokens)
+			}
+			if r.PauseMs > 0 { // Kafka has no number otherwise
+				at.Set(&metrics.QuotaThrottleTime, r.PauseMs)
+			}
 		}
+	}
+	if b.live.quotas.held.Any(quota.Request) {
+		s.Set(&metrics.ExemptRequestTime, b.live.quotas.held.ExemptRate(now))
 	}
 }
 

@@ -2,7 +2,9 @@ package broker
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"sync"
@@ -29,7 +31,10 @@ type clientQuotas struct {
 
 func newClientQuotas(zk *zkstate.Client, v *config.Values, log *logrus.Entry) *clientQuotas {
 	q := &clientQuotas{zk: zk, log: log}
-	q.held = quota.New(quota.Windows{Samples: int(v.Int("quota.window.num")), Size: time.Duration(v.Int("quota.window.size.seconds")) * time.Second})
+	windows := func(prefix string) quota.Windows {
+		return quota.Windows{Samples: int(v.Int(prefix + "quota.window.num")), Size: time.Duration(v.Int(prefix+"quota.window.size.seconds")) * time.Second}
+	}
+	q.held = quota.New(windows(""), windows("controller."))
 	q.mu.entities = map[quota.Entity]zkstate.EntityConfig{}
 	return q
 }
@@ -135,15 +140,33 @@ func (q *clientQuotas) enforceLocked() {
 			if !set {
 				continue
 			}
-			n, err := strconv.ParseInt(text, 10, 64)
-			if err != nil || n <= 0 {
-				q.log.Warnf("the quota %s=%s is not a positive number of bytes per second and does not hold", key, text)
+			kind := quota.Kind(kind)
+			limit, err := quotaLimit(kind, text)
+			if err != nil {
+				q.log.WithError(err).Warnf("the quota %s=%s does not hold", key, text)
 				continue
 			}
-			limits[e] = float64(n)
+			limits[e] = limit * kind.Unit()
 		}
 		q.held.Set(quota.Kind(kind), limits)
 	}
+}
+
+// quotaLimit reads a limit. Bytes are counted in whole ones, and a limit of none holds nobody, as with Kafka; where fractions
+// are allowed, nothing is a limit.
+func quotaLimit(kind quota.Kind, text string) (float64, error) {
+	if kind == quota.Produce || kind == quota.Fetch {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err == nil && n <= 0 {
+			err = errors.New("it is not a positive number of bytes per second")
+		}
+		return float64(n), err
+	}
+	n, err := strconv.ParseFloat(text, 64)
+	if err == nil && (n < 0 || math.IsNaN(n) || math.IsInf(n, 0)) {
+		err = errors.New("it is negative or no number")
+	}
+	return n, err
 }
 
 // quotaEntity is whom a node below /config/users or /config/clients is about.

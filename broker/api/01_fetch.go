@@ -56,7 +56,7 @@ func (d *Dispatcher) fetch(c *call, req *kmsg.FetchRequest) {
 		forgotten: forgottenPartitions(req),
 	}, names)
 	if op.turn.err != nil {
-		op.replyError(op.turn.err, noSession)
+		op.replyError(op.turn.err, noSession, op.payForTime())
 		return
 	}
 	readable := op.setUnreadableAside(snapshot)
@@ -86,7 +86,7 @@ func (d *Dispatcher) fetch(c *call, req *kmsg.FetchRequest) {
 // whole and, as far as versions have no such field or may not look at it, for
 // each partition.
 func (c *call) refuseFetch(req *kmsg.FetchRequest, err error) {
-	resp := wire.FetchResponse{SessionID: req.SessionID}
+	resp := wire.FetchResponse{SessionID: req.SessionID, ThrottleMs: c.payForTime()}
 	resp.ErrorCode, _ = code(err)
 	for i := range req.Topics {
 		if req.Version >= 13 {
@@ -323,7 +323,7 @@ func (op *fetchCall) tell(results []partition.FetchResult) {
 		for i := range all {
 			all[i].Records.Release()
 		}
-		op.replyError(err, id)
+		op.replyError(err, id, 0)
 		return
 	}
 	if op.version < 10 {
@@ -354,9 +354,9 @@ func (op *fetchCall) hideZstd(told []partition.FetchResult) {
 	}
 }
 
-func (op *fetchCall) replyError(err error, session int32) {
+func (op *fetchCall) replyError(err error, session, throttleMs int32) {
 	errorCode, _ := code(err)
-	op.Reply(wire.EncodeFetch(op.header, &wire.FetchResponse{ErrorCode: errorCode, SessionID: session}))
+	op.Reply(wire.EncodeFetch(op.header, &wire.FetchResponse{ThrottleMs: throttleMs, ErrorCode: errorCode, SessionID: session}))
 }
 
 // topics groups the results, whose order is kept: neighbours of one topic share

@@ -51,7 +51,7 @@ func (d *Dispatcher) metadata(c *call, req *kmsg.MetadataRequest) {
 		return
 	}
 	d.work(c, func(ctx context.Context) {
-		for _, t := range d.autoCreate(ctx, missing) {
+		for _, t := range d.autoCreate(ctx, c, missing) {
 			d.faults("creating "+t.name, t.err)
 			q.fail(t.name, t.err)
 		}

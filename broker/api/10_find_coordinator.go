@@ -103,7 +103,7 @@ func (d *Dispatcher) coordinator(c *call, req *kmsg.FindCoordinatorRequest, key 
 func (d *Dispatcher) leaderOf(c *call, topic string, partition int32) (coordinatorNode, error) {
 	snapshot := d.deps.Metadata.Load()
 	if snapshot.Topic(topic) == nil {
-		d.createInternal(topic)
+		d.createInternal(c, topic)
 		return nowhere, kerr.CoordinatorNotAvailable
 	}
 	p := snapshot.Partition(topic, partition)
@@ -118,11 +118,12 @@ func (d *Dispatcher) leaderOf(c *call, topic string, partition int32) (coordinat
 }
 
 // createInternal makes an internal topic, in the background and once at a time.
-func (d *Dispatcher) createInternal(topic string) {
+func (d *Dispatcher) createInternal(c *call, topic string) {
 	if !d.creating.begin(topic) {
 		return
 	}
 	specs := []admin.TopicSpec{d.autoSpec(topic)}
+	specs[0].Permit = c.lenient().permit
 	create := func(ctx context.Context) {
 		defer d.creating.end(specs)
 		for _, r := range d.deps.Admin.CreateTopics(ctx, specs, false) {

@@ -17,7 +17,7 @@ import (
 //	2  throttle time
 //	4  partitions and replication factor may be -1: the cluster's defaults (KIP-464)
 //	5  flexible; the created topic's layout and configuration (KIP-525)
-//	6  quota errors (KIP-599), of which there are none
+//	6  THROTTLING_QUOTA_EXCEEDED (KIP-599); before, the client has to pause
 //	7  topic ids
 //
 // The answer is given when every partition of the created topics has a leader
@@ -25,7 +25,7 @@ import (
 // for the topics that are not ready: they exist all the same. A timeout of zero
 // or less does not wait and is always REQUEST_TIMED_OUT, as in Kafka.
 func (d *Dispatcher) createTopics(c *call, req *kmsg.CreateTopicsRequest) {
-	op := &createCall{call: c, d: d, req: req, resp: kmsg.NewPtrCreateTopicsResponse()}
+	op := &createCall{call: c, d: d, req: req, resp: kmsg.NewPtrCreateTopicsResponse(), mutations: c.mutations(6)}
 	if !d.deps.Controller.IsActive() {
 		for i := range req.Topics {
 			t := kmsg.NewCreateTopicsResponseTopic()
@@ -53,6 +53,7 @@ type createCall struct {
 	d    *Dispatcher
 	req  *kmsg.CreateTopicsRequest
 	resp *kmsg.CreateTopicsResponse
+	mutations
 }
 
 // metadataTopic is KRaft's own topic, whose name is taken in every mode.
@@ -85,7 +86,9 @@ func (op *createCall) specs(snapshot *metadata.Snapshot) []admin.TopicSpec {
 			row.ConfigErrorCode = 0
 			op.fail(&row, kerr.TopicAlreadyExists, fmt.Sprintf("Topic '%s' already exists.", ask.Topic))
 		default:
-			specs = append(specs, topicSpec(ask))
+			spec := topicSpec(ask)
+			spec.Permit = op.permit
+			specs = append(specs, spec)
 		}
 		op.resp.Topics = append(op.resp.Topics, row)
 	}
@@ -126,7 +129,7 @@ func (op *createCall) created(results []admin.TopicResult) {
 		}
 	}
 	if op.req.ValidateOnly || !waiting {
-		op.answer(op.resp)
+		op.answerFor(op.resp, op.owed())
 		return
 	}
 	if op.req.TimeoutMillis <= 0 {
@@ -177,5 +180,5 @@ func (op *createCall) finish(ready func(*kmsg.CreateTopicsResponseTopic) bool) {
 			row.Configs = []kmsg.CreateTopicsResponseTopicConfig{}
 		}
 	}
-	op.answer(op.resp)
+	op.answerFor(op.resp, op.owed())
 }

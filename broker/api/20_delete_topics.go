@@ -15,7 +15,8 @@ import (
 //	1  throttle time
 //	3  TOPIC_DELETION_DISABLED (before: INVALID_REQUEST)
 //	4  flexible
-//	5  error messages, which Kafka leaves empty here
+//	5  error messages, which Kafka leaves empty here; THROTTLING_QUOTA_EXCEEDED
+//	   (KIP-599); before, the client has to pause
 //	6  topics by id
 //
 // The answer is given when the topics are gone from this broker's metadata, or
@@ -23,7 +24,7 @@ import (
 // same. A timeout of zero or less does not wait and is always
 // REQUEST_TIMED_OUT, as in Kafka.
 func (d *Dispatcher) deleteTopics(c *call, req *kmsg.DeleteTopicsRequest) {
-	op := &deleteCall{call: c, d: d, req: req, resp: kmsg.NewPtrDeleteTopicsResponse()}
+	op := &deleteCall{call: c, d: d, req: req, resp: kmsg.NewPtrDeleteTopicsResponse(), mutations: c.mutations(5)}
 	topics := deletedTopics(req)
 	switch {
 	case !d.deps.Controller.IsActive():
@@ -42,9 +43,10 @@ func (d *Dispatcher) deleteTopics(c *call, req *kmsg.DeleteTopicsRequest) {
 			return
 		}
 	}
-	names := op.names(topics, d.deps.Metadata.Load())
+	snapshot := d.deps.Metadata.Load()
+	names := op.permitted(op.names(topics, snapshot), snapshot)
 	if len(names) == 0 {
-		c.answer(op.resp)
+		op.answerFor(op.resp, op.owed())
 		return
 	}
 	d.work(c, func(ctx context.Context) { op.marked(d.deps.Admin.DeleteTopics(ctx, names)) })
@@ -55,6 +57,7 @@ type deleteCall struct {
 	d    *Dispatcher
 	req  *kmsg.DeleteTopicsRequest
 	resp *kmsg.DeleteTopicsResponse
+	mutations
 }
 
 // deletedTopics lists what is to be deleted in the form of version 6.
@@ -110,6 +113,20 @@ func (op *deleteCall) names(topics []kmsg.DeleteTopicsRequestTopic, snapshot *me
 	return names
 }
 
+// permitted keeps the names of topics whose partitions the client's limit still
+// allows to delete; rows of the others have that error.
+func (op *deleteCall) permitted(names []string, snapshot *metadata.Snapshot) []string {
+	kept := names[:0]
+	for _, name := range names {
+		if err := op.permit(len(snapshot.Topic(name).Partitions)); err != nil {
+			op.setError(name, err)
+			continue
+		}
+		kept = append(kept, name)
+	}
+	return kept
+}
+
 // refused tells whether the client may not delete the topic of a row. Who asks by
 // an id, and may not describe the topic, does not learn its name either.
 func (op *deleteCall) refused(row *kmsg.DeleteTopicsResponseTopic) bool {
@@ -136,7 +153,7 @@ func (op *deleteCall) marked(results []admin.DeleteResult) {
 		op.setError(results[i].Name, results[i].Err)
 	}
 	if !waiting {
-		op.answer(op.resp)
+		op.answerFor(op.resp, op.owed())
 		return
 	}
 	if op.req.TimeoutMillis <= 0 {
@@ -171,5 +188,5 @@ func (op *deleteCall) finish(gone func(name string) bool) {
 			row.ErrorCode = kerr.RequestTimedOut.Code
 		}
 	}
-	op.answer(op.resp)
+	op.answerFor(op.resp, op.owed())
 }

@@ -13,11 +13,11 @@ import (
 // CreatePartitions, key 37, versions 0 to 3, to the controller.
 //
 //	2  flexible
-//	3  quota errors (KIP-599), of which there are none
+//	3  THROTTLING_QUOTA_EXCEEDED (KIP-599); before, the client has to pause
 //
 // It waits as CreateTopics does. A topic named twice is refused, in one row.
 func (d *Dispatcher) createPartitions(c *call, req *kmsg.CreatePartitionsRequest) {
-	op := &enlargeCall{call: c, d: d, req: req, resp: kmsg.NewPtrCreatePartitionsResponse(), counts: make(map[string]int32)}
+	op := &enlargeCall{call: c, d: d, req: req, resp: kmsg.NewPtrCreatePartitionsResponse(), counts: make(map[string]int32), mutations: c.mutations(3)}
 	active := d.deps.Controller.IsActive()
 	named := make(map[string]int, len(req.Topics))
 	for i := range req.Topics {
@@ -38,7 +38,9 @@ func (d *Dispatcher) createPartitions(c *call, req *kmsg.CreatePartitionsRequest
 		case !d.mayTopic(c, kmsg.ACLOperationAlter, ask.Topic):
 			row.ErrorCode, row.ErrorMessage = code(refusal(kerr.TopicAuthorizationFailed, "The topic authorization is failed."))
 		default:
-			specs = append(specs, partitionsSpec(ask))
+			spec := partitionsSpec(ask)
+			spec.Permit = op.permit
+			specs = append(specs, spec)
 		}
 		named[ask.Topic] = 0
 		op.resp.Topics = append(op.resp.Topics, row)
@@ -69,6 +71,7 @@ type enlargeCall struct {
 	req    *kmsg.CreatePartitionsRequest
 	resp   *kmsg.CreatePartitionsResponse
 	counts map[string]int32 // partitions of the topics that were enlarged
+	mutations
 }
 
 func (op *enlargeCall) enlarged(results []admin.PartitionsResult) {
@@ -85,7 +88,7 @@ func (op *enlargeCall) enlarged(results []admin.PartitionsResult) {
 		}
 	}
 	if op.req.ValidateOnly || len(op.counts) == 0 {
-		op.answer(op.resp)
+		op.answerFor(op.resp, op.owed())
 		return
 	}
 	if op.req.TimeoutMillis <= 0 {
@@ -112,5 +115,5 @@ func (op *enlargeCall) finish(s *metadata.Snapshot) {
 			row.ErrorCode = kerr.RequestTimedOut.Code
 		}
 	}
-	op.answer(op.resp)
+	op.answerFor(op.resp, op.owed())
 }

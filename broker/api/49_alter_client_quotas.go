@@ -16,9 +16,8 @@ import (
 //
 //	1  flexible
 //
-// Not honoured: request_percentage, controller_mutation_rate and
-// connection_creation_rate are kept for the brokers that hold clients to them,
-// and this one does not.
+// Not honoured: connection_creation_rate is kept for the brokers that hold
+// clients to it, and this one does not.
 func (d *Dispatcher) alterClientQuotas(c *call, req *kmsg.AlterClientQuotasRequest) {
 	specs := make([]admin.QuotaSpec, len(req.Entries))
 	for i := range req.Entries {

@@ -27,7 +27,9 @@ func (d *Dispatcher) sees(c *call, op kmsg.ACLOperation, resource kmsg.ACLResour
 }
 
 func (d *Dispatcher) mayCluster(c *call, op kmsg.ACLOperation) bool {
-	return d.may(c, op, kmsg.ACLResourceTypeCluster, acl.ClusterName)
+	allowed := d.may(c, op, kmsg.ACLResourceTypeCluster, acl.ClusterName)
+	c.stranger = c.stranger || !allowed
+	return allowed
 }
 
 func (d *Dispatcher) seesCluster(c *call, op kmsg.ACLOperation) bool {

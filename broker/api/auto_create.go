@@ -55,7 +55,8 @@ type autoCreated struct {
 // autoCreate creates topics with the broker's defaults. As in Kafka's ZooKeeper
 // mode any broker does so, controller or not, and does not wait for leaders:
 // the client is told LEADER_NOT_AVAILABLE and asks again.
-func (d *Dispatcher) autoCreate(ctx context.Context, names []string) []autoCreated {
+// What that costs of the client's limit it pays when it next creates something.
+func (d *Dispatcher) autoCreate(ctx context.Context, c *call, names []string) []autoCreated {
 	told := make([]autoCreated, 0, len(names))
 	var specs []admin.TopicSpec
 	for _, name := range names {
@@ -65,7 +66,9 @@ func (d *Dispatcher) autoCreate(ctx context.Context, names []string) []autoCreat
 		case !d.creating.begin(name):
 			told = append(told, autoCreated{name, kerr.UnknownTopicOrPartition})
 		default:
-			specs = append(specs, d.autoSpec(name))
+			spec := d.autoSpec(name)
+			spec.Permit = c.lenient().permit
+			specs = append(specs, spec)
 		}
 	}
 	if len(specs) == 0 {

@@ -155,6 +155,10 @@ type call struct {
 	who      *acl.Subject // whom it acts for; nil without an authorizer, which alone asks
 	meter    Meter        // nil: nobody measures
 	follower bool         // of a fetch
+
+	quotas            *quota.Quotas // nil: nobody has a limit
+	handling, working span          // while somebody has a limit of time
+	stranger          bool          // asked for what only brokers may
 }
 
 // clientID is the client id, empty for null.
@@ -164,9 +168,6 @@ func (c *call) clientID() string {
 	}
 	return *c.header.ClientID
 }
-
-// answer encodes resp at the request's version and replies with it.
-func (c *call) answer(resp kmsg.Response) { c.Reply(wire.Encode(c.header, resp)) }
 
 type handler func(*Dispatcher, *call, kmsg.Request)
 
@@ -257,7 +258,11 @@ func (d *Dispatcher) Disconnected(*wire.Conn) {}
 // does an API or version that is not served, ApiVersions excepted.
 func (d *Dispatcher) Handle(r *wire.Request) {
 	h, body, err := wire.ParseHeader(r.Frame)
-	c := &call{Request: r, header: h, meter: d.deps.Meter}
+	c := &call{Request: r, header: h, meter: d.deps.Meter, quotas: d.deps.Quotas}
+	if c.timed() {
+		c.handling.begin(time.Now())
+		defer func() { c.handling.end(time.Now()) }()
+	}
 	var unsupported *wire.UnsupportedError
 	if errors.As(err, &unsupported) && h.Key == wire.KeyApiVersions {
 		c.apiVersionsUnsupported()
@@ -294,6 +299,10 @@ func (d *Dispatcher) work(c *call, f func(context.Context)) {
 	limited := func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, workLimit)
 		defer cancel()
+		if c.timed() {
+			c.working.begin(time.Now())
+			defer func() { c.working.end(time.Now()) }()
+		}
 		f(ctx)
 	}
 	if !d.workers.submit(limited) {

@@ -70,8 +70,16 @@ var (
 	Connections      = gauge("kafka_server_socket_server_metrics_connection_count", "Open connections of clients and brokers.")
 )
 
-// Of clients that have a quota, with labels resource and, as far as the quota is theirs, user and clientId.
-var QuotaByteRate = gauge("kafka_server_quota_byte_rate", "Bytes per second over the quota's window; resource is Produce or Fetch.")
+// Of clients that have a quota, with labels resource and, as far as the quota is theirs, user and clientId. The exempt time has
+// none of them; the exporter's example does not name it.
+var (
+	QuotaByteRate     = gauge("kafka_server_quota_byte_rate", "Bytes per second over the quota's window; resource is Produce or Fetch.")
+	QuotaRequestTime  = gauge("kafka_server_quota_request_time", "Percent of a goroutine's time that requests take, over the quota's window; resource is Request.")
+	QuotaMutationRate = gauge("kafka_server_quota_mutation_rate", "Partitions created and deleted per second, over about the last minute; resource is ControllerMutation.")
+	QuotaTokens       = gauge("kafka_server_quota_tokens", "Partitions that may be created or deleted now; below zero the client is refused. resource is ControllerMutation.")
+	QuotaThrottleTime = gauge("kafka_server_quota_throttle_time", "Milliseconds that clients were told to pause, on average of the pauses of about the last minute.")
+	ExemptRequestTime = gauge("kafka_server_request_exempt_request_time", "Percent of a goroutine's time that requests between brokers take, while there is a quota of requests.")
+)
 
 // Of the broker in its cluster.
 var (

@@ -1,16 +1,28 @@
 package quota
 
+import "time"
+
 // Kind is what is limited.
 type Kind int8
 
 const (
-	Produce Kind = iota // producer_byte_rate: whole produce requests, in bytes per second
-	Fetch               // consumer_byte_rate: records in answers to fetches of consumers, in bytes per second
+	Produce  Kind = iota // producer_byte_rate: whole produce requests, in bytes per second
+	Fetch                // consumer_byte_rate: records in answers to fetches of consumers, in bytes per second
+	Request              // request_percentage: the time that requests keep a goroutine, in nanoseconds per second
+	Mutation             // controller_mutation_rate: partitions created and deleted, per second
 	kinds
 )
 
 // Keys are the names of the kinds as configuration has them.
-var Keys = [kinds]string{Produce: "producer_byte_rate", Fetch: "consumer_byte_rate"}
+var Keys = [kinds]string{Produce: "producer_byte_rate", Fetch: "consumer_byte_rate", Request: "request_percentage", Mutation: "controller_mutation_rate"}
+
+// Unit is how many units of its kind the number stands for that configuration and metrics have.
+func (k Kind) Unit() float64 {
+	if k == Request {
+		return float64(time.Second / 100)
+	}
+	return 1
+}
 
 // Part is a user or a client id in the name of a limit.
 type Part struct {
@@ -35,7 +47,7 @@ func Named(name string) Part { return Part{kind: named, name: name} }
 // Entity is whom a limit is for; a zero Part is not part of it.
 type Entity struct{ User, Client Part }
 
-// Client is who sends or is sent bytes: the name of the principal without its type, and the client id, which may be
+// Client is who is limited: the name of the principal without its type, and the client id, which may be
 // empty.
 type Client struct{ User, ID string }
 

@@ -123,14 +123,14 @@ func TestAClientThatPausesAsItIsToldStaysAtItsLimit(t *testing.T) {
 		Produce: func(q *Quotas, now time.Time) time.Duration { return q.Took(Produce, alice, n, now) },
 		Fetch:   func(q *Quotas, now time.Time) time.Duration { return q.MayTake(Fetch, alice, n, now) },
 	} {
-		q := New(kafkas)
+		q := New(kafkas, kafkas)
 		q.Set(kind, Limits{{User: Named("alice")}: limit})
 		assert.InDelta(t, 60*limit, drive(q, kind, n, take), 11*limit, "no more than a window's worth beside it")
 	}
 }
 
 func TestWhatIsRefusedIsNotCounted(t *testing.T) {
-	q := New(kafkas)
+	q := New(kafkas, kafkas)
 	q.Set(Fetch, Limits{{User: Anybody}: 1000})
 	c := Client{"alice", ""}
 	now := time.UnixMilli(0)
@@ -141,11 +141,11 @@ func TestWhatIsRefusedIsNotCounted(t *testing.T) {
 	assert.Positive(t, q.MayTake(Fetch, c, 1_000_000, now))
 	rates := q.Rates(Fetch, now)
 	require.Len(t, rates, 1)
-	assert.Equal(t, Rate{c, 1000}, rates[0])
+	assert.Equal(t, Rate{Client: c, PerSecond: 1000}, rates[0])
 }
 
 func TestClientsThatShareALimitAreCountedTogether(t *testing.T) {
-	q := New(kafkas)
+	q := New(kafkas, kafkas)
 	q.Set(Produce, Limits{{User: Named("alice")}: 1000, {Client: Anybody}: 1000})
 	now := time.UnixMilli(0)
 	assert.Zero(t, q.Took(Produce, Client{"alice", "a"}, 9000, now))
@@ -156,7 +156,7 @@ func TestClientsThatShareALimitAreCountedTogether(t *testing.T) {
 }
 
 func TestALimitThatChangesHoldsAtOnce(t *testing.T) {
-	q := New(kafkas)
+	q := New(kafkas, kafkas)
 	c := Client{"alice", "app"}
 	now := time.UnixMilli(0)
 	assert.False(t, q.Any(Produce))
@@ -174,25 +174,60 @@ func TestALimitThatChangesHoldsAtOnce(t *testing.T) {
 	assert.Zero(t, q.Took(Produce, c, math.MaxInt32, now))
 }
 
+// A request that took long is paid for by a window at most, and then by the next requests.
+func TestRequestsPauseForAWindowAtMost(t *testing.T) {
+	q := New(kafkas, kafkas)
+	c := Client{"alice", ""}
+	q.Set(Request, Limits{{User: Named("alice")}: 2 * Request.Unit()}) // 2 %
+	now := time.UnixMilli(0)
+	assert.Zero(t, q.Took(Request, c, int64(200*time.Millisecond), now), "what may be used in ten seconds")
+	assert.Equal(t, 50*time.Millisecond, q.Took(Request, c, int64(time.Millisecond), now))
+	assert.Equal(t, time.Second, q.Took(Request, c, int64(time.Minute), now))
+	rates := q.Rates(Request, now)
+	require.Len(t, rates, 1)
+	assert.InDelta(t, 602.01, rates[0].PerSecond, 0.001, "in percent")
+}
+
+func TestPausesAndExemptTimeAreShown(t *testing.T) {
+	q := New(kafkas, kafkas)
+	c := Client{"alice", "app"}
+	now := time.UnixMilli(0)
+	q.Paused(Request, c, time.Second, now)
+	assert.Empty(t, q.Rates(Request, now), "who has no limit is not counted")
+	q.Set(Request, Limits{{User: Named("alice")}: 1})
+	q.Took(Request, c, 1, now)
+	q.Paused(Request, c, 100*time.Millisecond, now)
+	q.Paused(Request, c, 200*time.Millisecond, now.Add(5*time.Second))
+	q.Took(Request, c, 1, now.Add(40*time.Second))
+	at := func(after time.Duration) Rate { return q.Rates(Request, now.Add(after))[0] }
+	assert.InDelta(t, 150, at(40*time.Second).PauseMs, 0.001)
+	q.Took(Request, c, 1, now.Add(80*time.Second))
+	assert.Zero(t, at(80*time.Second).PauseMs, "it is over for a minute")
+
+	q.Exempt(600*time.Millisecond, now)
+	assert.InDelta(t, 2, q.ExemptRate(now), 0.001, "in percent, over thirty seconds at least")
+	assert.Zero(t, q.ExemptRate(now.Add(2*time.Minute)))
+}
+
 func TestClientsThatInventNamesDoNotFillTheMemory(t *testing.T) {
-	q := New(kafkas)
+	q := New(kafkas, kafkas)
 	q.Set(Produce, Limits{{Client: Anybody}: 1000})
 	now := time.UnixMilli(0)
 	for i := range 20_000 {
 		q.Took(Produce, Client{"", fmt.Sprint("client-", i)}, 1, now)
 		now = now.Add(20 * time.Millisecond) // some 550 in a window
 	}
-	assert.LessOrEqual(t, len(q.kinds[Produce].mu.rates), 2*fewRates)
+	assert.LessOrEqual(t, len(q.kinds[Produce].mu.clients.accounts), 2*fewAccounts)
 }
 
 func TestThePauseFitsIntoItsField(t *testing.T) {
-	q := New(kafkas)
+	q := New(kafkas, kafkas)
 	q.Set(Produce, Limits{{Client: Anybody}: 1})
 	assert.EqualValues(t, math.MaxInt32, q.Took(Produce, Client{"", "a"}, math.MaxInt64/2, time.UnixMilli(0)).Milliseconds())
 }
 
 func BenchmarkClientWithoutALimit(b *testing.B) {
-	q := New(kafkas)
+	q := New(kafkas, kafkas)
 	q.Set(Produce, Limits{{User: Named("somebody")}: 1000})
 	b.ReportAllocs()
 	for b.Loop() {

@@ -9,34 +9,45 @@ import (
 
 // Quotas holds clients to their limits. Its methods may be called from any goroutine.
 type Quotas struct {
-	windows Windows
-	kinds   [kinds]held
+	windows, mutations Windows
+	kinds              [kinds]held
+	exempt             struct {
+		sync.Mutex
+		rate rate
+	}
 }
 
-// held is one kind: the limits, and the rates of those who have one.
+// held is one kind: the limits, and what those have taken who have one.
 type held struct {
 	limits atomic.Pointer[Limits] // nil: nobody has one; replaced as a whole
 
 	mu struct {
 		sync.Mutex
-		rates   map[Client]*rate
-		sweepAt int // so many rates that the idle ones are looked for
+		clients crowd
 	}
 }
 
-const fewRates = 1000
+// shown are the windows of what limits nobody and is only shown: Kafka's metrics.num.samples and metrics.sample.window.ms.
+var shown = Windows{Samples: 2, Size: 30 * time.Second}
 
-// New returns Quotas without limits.
-func New(w Windows) *Quotas {
-	q := &Quotas{windows: w}
+// New returns Quotas without limits. Mutations have windows of their own.
+func New(w, mutations Windows) *Quotas {
+	q := &Quotas{windows: w, mutations: mutations}
 	for i := range q.kinds {
-		q.kinds[i].mu.rates = map[Client]*rate{}
-		q.kinds[i].mu.sweepAt = fewRates
+		q.kinds[i].mu.clients = newCrowd()
 	}
 	return q
 }
 
-// Set puts the limits of a kind in force. What was counted stays counted. The map is kept.
+// windowsOf are those of a kind's rates.
+func (q *Quotas) windowsOf(k Kind) Windows {
+	if k == Mutation {
+		return shown // what limits are the tokens
+	}
+	return q.windows
+}
+
+// Set puts the limits of a kind in force, in its units. What was counted stays counted. The map is kept.
 func (q *Quotas) Set(k Kind, l Limits) {
 	if len(l) == 0 {
 		q.kinds[k].limits.Store(nil)
@@ -56,7 +67,7 @@ func (q *Quotas) limit(k Kind, c Client) (limit float64, shared Client, found bo
 	return l.of(c)
 }
 
-// Took counts what a client has sent and returns how long it has to pause; 0 within its limit.
+// Took counts what a client has sent or used and returns how long it has to pause; 0 within its limit.
 func (q *Quotas) Took(k Kind, c Client, n int64, now time.Time) time.Duration {
 	return q.count(k, c, n, now, false)
 }
@@ -74,33 +85,45 @@ func (q *Quotas) count(k Kind, c Client, n int64, now time.Time, refusable bool)
 	h := &q.kinds[k]
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	r := h.rateLocked(q.windows, shared, now)
+	r := &h.mu.clients.account(q.windowsOf(k), shared, now).rate
 	r.add(q.windows, float64(n), now)
 	perSecond, over := r.measure(q.windows, now)
 	wait := pause(perSecond, limit, over)
 	if wait > 0 && refusable {
 		r.add(q.windows, -float64(n), now)
 	}
+	if k == Request { // one slow request shall not shut a client out for long
+		wait = min(wait, q.windows.Size)
+	}
 	return wait
 }
 
-// rateLocked finds a client's rate or begins one. Clients choose their names, so rates that have run out are dropped as
-// others come: one that is begun anew later says the same.
-func (h *held) rateLocked(w Windows, c Client, now time.Time) *rate {
-	if r := h.mu.rates[c]; r != nil {
-		return r
+// Exempt counts the time of requests that no limit holds: those between brokers. It is only shown, and only while
+// there is a limit on requests.
+func (q *Quotas) Exempt(took time.Duration, now time.Time) {
+	q.exempt.Lock()
+	defer q.exempt.Unlock()
+	q.exempt.rate.add(shown, float64(took), now)
+}
+
+// ExemptRate is how much of a goroutine's time exempt requests take, in percent.
+func (q *Quotas) ExemptRate(now time.Time) float64 {
+	q.exempt.Lock()
+	defer q.exempt.Unlock()
+	perSecond, _ := q.exempt.rate.measure(shown, now)
+	return perSecond / Request.Unit()
+}
+
+// Paused takes note that a client was told to pause, for Rates.
+func (q *Quotas) Paused(k Kind, c Client, pause time.Duration, now time.Time) {
+	_, shared, found := q.limit(k, c)
+	if !found {
+		return
 	}
-	if len(h.mu.rates) >= h.mu.sweepAt {
-		for name, r := range h.mu.rates {
-			if r.idle(w, now) {
-				delete(h.mu.rates, name)
-			}
-		}
-		h.mu.sweepAt = max(fewRates, 2*len(h.mu.rates))
-	}
-	r := &rate{}
-	h.mu.rates[c] = r
-	return r
+	h := &q.kinds[k]
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.mu.clients.account(q.windowsOf(k), shared, now).pauses.add(shown, float64(pause.Milliseconds()), now)
 }
 
 // Most is the most that a client that took nothing lately can take at once without a pause, in bytes. To give more
@@ -117,7 +140,9 @@ func (q *Quotas) Most(k Kind, c Client) int64 {
 // Rate is how much a client takes.
 type Rate struct {
 	Client    Client
-	PerSecond float64
+	PerSecond float64 // as configuration counts: of requests in percent
+	Tokens    float64 // of mutations: how many more are allowed now
+	PauseMs   float64 // of the pauses lately, on average; 0: there was none
 }
 
 // Rates are those of the clients that have a limit of a kind and were seen lately, in no order.
@@ -125,13 +150,20 @@ func (q *Quotas) Rates(k Kind, now time.Time) []Rate {
 	h := &q.kinds[k]
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	all := make([]Rate, 0, len(h.mu.rates))
-	for c, r := range h.mu.rates {
-		if r.idle(q.windows, now) {
+	w := q.windowsOf(k)
+	all := make([]Rate, 0, len(h.mu.clients.accounts))
+	for c, a := range h.mu.clients.accounts {
+		limit, _, found := q.limit(k, c)
+		if !found || a.idle(w, now) {
 			continue
 		}
-		perSecond, _ := r.measure(q.windows, now)
-		all = append(all, Rate{Client: c, PerSecond: max(0, perSecond)})
+		perSecond, _ := a.rate.measure(w, now)
+		r := Rate{Client: c, PerSecond: max(0, perSecond) / k.Unit(), PauseMs: a.pauses.measure(shown, now)}
+		if k == Mutation {
+			a.tokens.fill(limit, q.mutations, now)
+			r.Tokens = a.tokens.left
+		}
+		all = append(all, r)
 	}
 	return all
 }

@@ -86,3 +86,21 @@ func pause(perSecond, limit float64, over time.Duration) time.Duration {
 	ms := math.Round((perSecond - limit) / limit * float64(over.Milliseconds()))
 	return time.Duration(min(ms, math.MaxInt32)) * time.Millisecond // throttle_time_ms has 32 bits
 }
+
+// average is the mean of what was added in the windows.
+type average struct{ sum, times rate }
+
+func (a *average) add(w Windows, value float64, now time.Time) {
+	a.sum.add(w, value, now)
+	a.times.add(w, 1, now)
+}
+
+// measure is 0 when there is nothing to measure.
+func (a *average) measure(w Windows, now time.Time) float64 {
+	sum, _ := a.sum.measure(w, now)
+	times, _ := a.times.measure(w, now)
+	if times <= 0 {
+		return 0
+	}
+	return sum / times
+}

@@ -71,60 +71,62 @@ func consume(ctx context.Context, t *testing.T, client *kgo.Client) time.Duratio
 	return time.Since(began)
 }
 
-// The same limits on Barnabas and on Kafka: who has one is held to it and told of it, who has none is not slowed, and a
-// limit that is lifted holds nobody any more.
-func TestByteRatesAreHeld(t *testing.T) {
+// Clients are held to the same limits by Barnabas and by Kafka.
+func TestClientsAreHeldToTheirLimits(t *testing.T) {
 	for name, program := range map[string]cluster.Program{"Barnabas": cluster.Barnabas, "Kafka": cluster.Kafka("3.9.1")} {
 		t.Run(name, func(t *testing.T) {
 			if name == "Kafka" {
 				lane.KafkaJars(t, "3.9.1")
 			}
-			c := cluster.StartProgram(t, program, zktest.Embedded(t).Addr(), 1, map[string]string{"quota.window.num": "2"}, func(int) map[string]string { return nil })
+			c := cluster.StartProgram(t, program, zktest.Embedded(t).Addr(), 1, map[string]string{"quota.window.num": "2", "controller.quota.window.num": "5"},
+				func(int) map[string]string { return nil })
 			ctx := lane.Patience(t)
-			free, told := dial(t, c, "free")
-			admin := kadm.NewClient(free)
-			_, err := admin.CreateTopic(ctx, 1, 1, nil, "data")
-			require.NoError(t, err)
-			alter := func(remove bool) {
-				entry := kadm.AlterClientQuotaEntry{Entity: kadm.ClientQuotaEntity{{Type: "client-id", Name: kadm.StringPtr("limited")}}}
-				for _, key := range []string{"producer_byte_rate", "consumer_byte_rate"} {
-					entry.Ops = append(entry.Ops, kadm.AlterClientQuotaOp{Key: key, Value: limit, Remove: remove})
-				}
-				altered, err := admin.AlterClientQuotas(ctx, []kadm.AlterClientQuotaEntry{entry})
-				require.NoError(t, err)
-				for _, a := range altered {
-					require.NoError(t, a.Err)
-				}
-			}
-			alter(false)
-
-			producer, producerTold := dial(t, c, "limited")
-			require.NoError(t, producer.ProduceSync(ctx, &kgo.Record{Topic: "data", Value: []byte("warm")}).FirstErr())
-			took := produce(ctx, t, producer)
-			assert.GreaterOrEqual(t, took, least, "producer")
-			assert.Less(t, took, most, "producer")
-			assert.Positive(t, producerTold.told.Load(), "the producer was told")
-
-			consumer, consumerTold := dial(t, c, "limited", kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{"data": {0: kgo.NewOffset().AtStart()}}))
-			read := consume(ctx, t, consumer)
-			assert.GreaterOrEqual(t, read, least, "consumer")
-			assert.Less(t, read, most, "consumer")
-			assert.Positive(t, consumerTold.told.Load(), "the consumer was told")
-			t.Logf("%d bytes at %d a second: sent in %s (%d pauses, at most %s), read in %s (%d, %s)", volume, limit,
-				took, producerTold.told.Load(), time.Duration(producerTold.longest.Load()), read, consumerTold.told.Load(), time.Duration(consumerTold.longest.Load()))
-
-			produce(ctx, t, free)
-			assert.Zero(t, told.told.Load(), "who has no limit does not pause")
-
-			alter(true)
-			for deadline := time.Now().Add(most); ; { // brokers learn of it from ZooKeeper
-				again, pauses := dial(t, c, "limited")
-				produce(ctx, t, again)
-				if pauses.told.Load() == 0 {
-					break
-				}
-				require.True(t, time.Now().Before(deadline), "the limit was lifted")
-			}
+			t.Run("bytes", func(t *testing.T) { byteRates(ctx, t, c) })
+			t.Run("time", func(t *testing.T) { requestTime(ctx, t, c) })
+			t.Run("partitions", func(t *testing.T) { mutations(ctx, t, c) })
 		})
+	}
+}
+
+// byteRates: who has a limit is held to it and told of it, who has none is not slowed, and a
+// limit that is lifted holds nobody any more.
+func byteRates(ctx context.Context, t *testing.T, c *cluster.Cluster) {
+	free, told := dial(t, c, "free")
+	admin := kadm.NewClient(free)
+	_, err := admin.CreateTopic(ctx, 1, 1, nil, "data")
+	require.NoError(t, err)
+	alter := func(remove bool) {
+		for _, key := range []string{"producer_byte_rate", "consumer_byte_rate"} {
+			set(ctx, t, admin, key, limit, remove)
+		}
+	}
+	alter(false)
+
+	producer, producerTold := dial(t, c, "limited")
+	require.NoError(t, producer.ProduceSync(ctx, &kgo.Record{Topic: "data", Value: []byte("warm")}).FirstErr())
+	took := produce(ctx, t, producer)
+	assert.GreaterOrEqual(t, took, least, "producer")
+	assert.Less(t, took, most, "producer")
+	assert.Positive(t, producerTold.told.Load(), "the producer was told")
+
+	consumer, consumerTold := dial(t, c, "limited", kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{"data": {0: kgo.NewOffset().AtStart()}}))
+	read := consume(ctx, t, consumer)
+	assert.GreaterOrEqual(t, read, least, "consumer")
+	assert.Less(t, read, most, "consumer")
+	assert.Positive(t, consumerTold.told.Load(), "the consumer was told")
+	t.Logf("%d bytes at %d a second: sent in %s (%d pauses, at most %s), read in %s (%d, %s)", volume, limit,
+		took, producerTold.told.Load(), time.Duration(producerTold.longest.Load()), read, consumerTold.told.Load(), time.Duration(consumerTold.longest.Load()))
+
+	produce(ctx, t, free)
+	assert.Zero(t, told.told.Load(), "who has no limit does not pause")
+
+	alter(true)
+	for deadline := time.Now().Add(most); ; { // brokers learn of it from ZooKeeper
+		again, pauses := dial(t, c, "limited")
+		produce(ctx, t, again)
+		if pauses.told.Load() == 0 {
+			break
+		}
+		require.True(t, time.Now().Before(deadline), "the limit was lifted")
 	}
 }
