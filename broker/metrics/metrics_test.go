@@ -120,9 +120,10 @@ func TestNamesAreThoseThatTheJMXExporterGivesKafkas(t *testing.T) {
 	for line := range strings.Lines(string(text)) {
 		kafkas[strings.Fields(line)[0]] = true
 	}
-	// A sum makes averages possible, which the exporter leaves out; of the connections there is no rule in that file; that
-	// Kafka had no quotas, for which there is one.
-	ours := []string{RequestTimeSum.Name, Connections.Name, QuotaByteRate.Name}
+	// A sum makes averages possible, which the exporter leaves out; of the connections and of exempt time there is no rule in
+	// that file; that Kafka had no quotas, for which there is one.
+	ours := []string{RequestTimeSum.Name, Connections.Name, ExemptRequestTime.Name,
+		QuotaByteRate.Name, QuotaRequestTime.Name, QuotaMutationRate.Name, QuotaTokens.Name, QuotaThrottleTime.Name}
 	names := families(t)
 	require.Greater(t, len(names), 50)
 	for _, name := range names {
