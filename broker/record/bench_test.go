@@ -79,6 +79,26 @@ func BenchmarkValidateLogLines(b *testing.B) {
 	}
 }
 
+// BenchmarkCompressLogLines reports bytes that are compressed; a small batch shows what an encoder costs to begin with.
+func BenchmarkCompressLogLines(b *testing.B) {
+	for _, c := range []Codec{Gzip, Snappy, LZ4, Zstd} {
+		for _, n := range []int{1, 256} {
+			b.Run(fmt.Sprintf("%s/%d", c, n), func(b *testing.B) {
+				lines := logLines(b, None, n, 1000).Payload()
+				b.SetBytes(int64(len(lines)))
+				b.ReportAllocs()
+				var out []byte
+				for b.Loop() {
+					var err error
+					if out, err = Compress(c, DefaultLevel, out[:0], lines); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
+
 func BenchmarkCheckCRC(b *testing.B) {
 	batch := batchOf(b, None, 150, 100)
 	b.SetBytes(int64(len(batch)))

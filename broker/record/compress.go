@@ -62,9 +62,8 @@ var lz4Levels = [...]lz4.CompressionLevel{lz4.Level1, lz4.Level2, lz4.Level3, lz
 var lz4Encoders sync.Pool
 
 func compressLZ4(level int, dst, src []byte) ([]byte, error) {
-	at := lz4.Fast
-	if level >= 1 && level != lz4DefaultLevel {
-		at = lz4Levels[min(level, len(lz4Levels))-1]
+	if level < 1 || level == lz4DefaultLevel {
+		return compressLZ4Fast(dst, src), nil
 	}
 	w, _ := lz4Encoders.Get().(*lz4.Writer)
 	if w == nil {
@@ -75,7 +74,7 @@ func compressLZ4(level int, dst, src []byte) ([]byte, error) {
 	w.Reset(out)
 	// Kafka's own reader takes independent blocks only, and wants no checksum of the content.
 	if err := w.Apply(lz4.BlockSizeOption(lz4.Block64Kb), lz4.ChecksumOption(false), lz4.BlockChecksumOption(false),
-		lz4.CompressionLevelOption(at), lz4.ConcurrencyOption(1)); err != nil {
+		lz4.CompressionLevelOption(lz4Levels[min(level, len(lz4Levels))-1]), lz4.ConcurrencyOption(1)); err != nil {
 		return nil, err
 	}
 	return finish(w, out, src)
