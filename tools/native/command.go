@@ -27,7 +27,7 @@ func Commands() []*cli.Command {
 	return []*cli.Command{
 		parent("topic", "list, describe, create, alter and delete topics", topicList(), topicDescribe(), topicCreate(), topicAlter(), topicFactor(), topicDelete()),
 		parent("group", "list, describe, reset and delete consumer groups", groupList(), groupDescribe(), groupReset(), groupDelete()),
-		planCommand(), reassignCommand(),
+		planCommand(), reassignCommand(), consumeCommand(), produceCommand(),
 		disk(), healthCommand(), doctorCommand(),
 	}
 }
@@ -53,6 +53,7 @@ type command struct {
 	arguments   string // as the help shows them
 	least, most int    // how many arguments; most -1 is any number
 	help        string
+	formats     []string // of -o; nil: those of a document
 	flags       []cli.Flag
 	watched     bool // --watch makes sense
 	alters      bool // --dry-run makes sense
@@ -89,6 +90,10 @@ func refuse(ctx *cli.Context, err error, _ bool) error {
 const defaultServer = "127.0.0.1:9092"
 
 func (d command) build() *cli.Command {
+	formats := formats
+	if d.formats != nil {
+		formats = d.formats
+	}
 	flags := slices.Concat(d.flags, []cli.Flag{
 		&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "table", Usage: "how to say it: " + strings.Join(formats, ", ")},
 		&cli.StringFlag{Name: "bootstrap-server", Value: defaultServer, EnvVars: []string{"BARNABAS_BOOTSTRAP"}, Usage: "brokers to ask first, as `HOST:PORT[,HOST:PORT...]`"},
