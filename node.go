@@ -13,6 +13,7 @@ import (
 	"barnabas/broker/metrics"
 	"barnabas/config"
 	"barnabas/controller"
+	"barnabas/ssl"
 	"barnabas/zkstate"
 )
 
@@ -42,8 +43,13 @@ func startNode(v *config.Values, log *logrus.Entry) (*node, error) {
 	if v.String("zookeeper.connect") == "" {
 		return nil, errors.New("zookeeper.connect is not set: a broker needs ZooKeeper")
 	}
+	secure, err := ssl.ZooKeeper(v.String)
+	if err != nil {
+		return nil, err
+	}
 	zk, err := zkstate.Connect(zkstate.Config{
 		Servers:        v.String("zookeeper.connect"),
+		TLS:            secure,
 		SessionTimeout: v.Millis("zookeeper.session.timeout.ms"),
 		ConnectTimeout: v.Millis("zookeeper.connection.timeout.ms"),
 		MaxInFlight:    int(v.Int("zookeeper.max.in.flight.requests")),
