@@ -17,7 +17,7 @@ func brokerPage() page {
 
 // brokerData is one broker: what it holds, what would become of its partitions if it stopped, and its settings.
 type brokerData struct {
-	brokerRow
+	Row        brokerRow
 	Dirs       []dirRow
 	StopFault  string // why it should not be stopped now; "" when it can be
 	Partitions pageOf[partitionRow]
@@ -25,7 +25,7 @@ type brokerData struct {
 	Fault      string                     // why the settings are not known
 }
 
-func (d *brokerData) title() string { return fmt.Sprintf("Broker %d", d.ID) }
+func (d *brokerData) title() string { return fmt.Sprintf("Broker %d", d.Row.ID) }
 
 // dirRow is a log directory.
 type dirRow struct {
@@ -53,7 +53,7 @@ func broker(ctx context.Context, c *Console, q question) (any, error) {
 	if at < 0 {
 		return nil, &cluster.NotFoundError{Kind: "broker", Name: q.get("id")}
 	}
-	d := &brokerData{brokerRow: rows[at], Dirs: dirRows(s.Dirs[int32(id)]), StopFault: stopFault(s, int32(id))}
+	d := &brokerData{Row: rows[at], Dirs: dirRows(s.Dirs[int32(id)]), StopFault: stopFault(s, int32(id))}
 	var here []partitionRow
 	sizes := sizesOf(s)
 	for _, t := range s.Topics {
@@ -64,7 +64,7 @@ func broker(ctx context.Context, c *Console, q question) (any, error) {
 		}
 	}
 	d.Partitions = paged(here, q)
-	if d.brokerRow.Fault != "" {
+	if d.Row.Fault != "" {
 		d.Fault = "it does not answer"
 		return d, nil
 	}

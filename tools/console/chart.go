@@ -11,8 +11,8 @@ import (
 // The chart of a lag is made here, as SVG: it can be read without script, and compared as text. Nothing in it comes from outside but numbers.
 
 const (
-	chartWidth, chartHeight = 900, 170
-	plotLeft, plotRight     = 70, 890
+	chartWidth, chartHeight = 1200, 170
+	plotLeft, plotRight     = 70, 1190
 	plotTop, plotBottom     = 10, 145
 	gapSeconds              = 3 * int64(keepPace/time.Second) // longer than that nobody looked
 )

@@ -13,14 +13,8 @@ type pageOf[T any] struct {
 	Rows            []T
 	Pages           int
 	From, To, Total int64
-	previous, next  url.Values
+	Previous, Next  string // addresses of the neighbours; "" where there is none
 }
-
-// Previous and Next are the rest of the addresses of the neighbours, "" where there is none.
-func (p pageOf[T]) Previous() string { return p.previous.Encode() }
-
-// Next is the page after this one.
-func (p pageOf[T]) Next() string { return p.next.Encode() }
 
 // paged takes the rows of the page that is asked for; a page that is not there is the last.
 func paged[T any](list []T, q question) pageOf[T] {
@@ -34,10 +28,10 @@ func paged[T any](list []T, q question) pageOf[T] {
 	to := min(from+rowsPerPage, len(list))
 	p.Rows, p.From, p.To = list[from:to], int64(from+1), int64(to)
 	if n > 1 {
-		p.previous = q.with("page", strconv.Itoa(n-1))
+		p.Previous = q.address("page", strconv.Itoa(n-1))
 	}
 	if n < p.Pages {
-		p.next = q.with("page", strconv.Itoa(n+1))
+		p.Next = q.address("page", strconv.Itoa(n+1))
 	}
 	return p
 }
@@ -54,11 +48,16 @@ func (q question) with(name, value string) url.Values {
 	return changed
 }
 
+// address is this page, with one value changed. Templates get addresses whole: what they put behind a ? they would escape once more.
+func (q question) address(name, value string) string {
+	return q.path + "?" + q.with(name, value).Encode()
+}
+
 // chip is a filter of a list that can be switched on, and off again.
 type chip[T any] struct {
-	Name, Title, Query string
-	On                 bool
-	is                 func(row T) bool
+	Name, Title, Address string
+	On                   bool
+	is                   func(row T) bool
 }
 
 // chosen are the chips as links, and what the one that is on leaves.
@@ -69,7 +68,7 @@ func chosen[T any](chips []chip[T], q question) (shown []chip[T], keep func(row 
 		if one.On = q.get("chip") == one.Name; one.On {
 			keep, other = one.is, ""
 		}
-		one.Query = q.with("chip", other).Encode()
+		one.Address = q.address("chip", other)
 		shown = append(shown, one)
 	}
 	return shown, keep

@@ -32,7 +32,7 @@ func allPages() []page {
 	return []page{
 		overviewPage(),
 		brokersPage(), brokerPage(),
-		topicsPage(), topicPage(), topicConfigPage(), topicGroupsPage(),
+		topicsPage(), topicPage(), topicConfigPage(), topicGroupsPage(), topicMessagesPage(),
 		groupsPage(), groupPage(),
 		movesPage(),
 		doctorPage(),

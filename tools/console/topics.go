@@ -45,9 +45,9 @@ var topicChips = []chip[topicRow]{
 
 // order is a way to sort.
 type order struct {
-	Name, Title, Query string
-	On                 bool
-	compare            func(a, b topicRow) int
+	Name, Title, Address string
+	On                   bool
+	compare              func(a, b topicRow) int
 }
 
 var topicOrders = []order{
@@ -70,7 +70,7 @@ func topics(ctx context.Context, c *Console, q question) (any, error) {
 		if one.On = d.Sort == one.Name; one.On {
 			slices.SortStableFunc(rows, one.compare)
 		}
-		one.Query = q.with("sort", one.Name).Encode()
+		one.Address = q.address("sort", one.Name)
 		d.Sorts = append(d.Sorts, one)
 	}
 	d.Topics = paged(rows, q)
