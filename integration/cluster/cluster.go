@@ -348,15 +348,16 @@ func (c *Cluster) WaitWhole(t testing.TB, topic string, partitions, inSync int) 
 		client, err := kgo.NewClient(kgo.SeedBrokers(b.Addr), kgo.MetadataMinAge(10*time.Millisecond))
 		require.NoError(t, err)
 		deadline := time.Now().Add(startTimeout)
-		for !b.knowsWhole(client, topic, partitions, inSync) {
-			require.False(t, time.Now().After(deadline), "broker %d does not see %d partitions of %s with %d replicas in sync:\n%s", b.ID, partitions, topic, inSync, b.LogTail(2000))
+		for whole, seen := b.knowsWhole(client, topic, partitions, inSync); !whole; whole, seen = b.knowsWhole(client, topic, partitions, inSync) {
+			require.False(t, time.Now().After(deadline), "broker %d does not see %d partitions of %s with %d replicas in sync, but %s:\n%s", b.ID, partitions, topic, inSync, seen, b.LogTail(2000))
 			time.Sleep(50 * time.Millisecond) // the pace of looking
 		}
 		client.Close()
 	}
 }
 
-func (b *Broker) knowsWhole(client *kgo.Client, topic string, partitions, inSync int) bool {
+// knowsWhole asks a broker, and also returns what it sees instead.
+func (b *Broker) knowsWhole(client *kgo.Client, topic string, partitions, inSync int) (is bool, seen string) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	req := kmsg.NewPtrMetadataRequest()
@@ -365,17 +366,19 @@ func (b *Broker) knowsWhole(client *kgo.Client, topic string, partitions, inSync
 	req.Topics = append(req.Topics, asked)
 	resp, err := client.SeedBrokers()[0].RetriableRequest(ctx, req)
 	if err != nil {
-		return false
+		return false, err.Error()
 	}
 	whole := 0
 	for _, known := range resp.(*kmsg.MetadataResponse).Topics {
 		for _, p := range known.Partitions {
 			if p.ErrorCode == 0 && p.Leader >= 0 && len(p.ISR) == inSync {
 				whole++
+			} else {
+				seen += fmt.Sprintf("partition %d led by %d with %v in sync (error %d), ", p.Partition, p.Leader, p.ISR, p.ErrorCode)
 			}
 		}
 	}
-	return whole == partitions
+	return whole == partitions, fmt.Sprintf("%s%d whole", seen, whole)
 }
 
 // Pause and Resume stop the process in its tracks and let it go on (SIGSTOP, SIGCONT).
