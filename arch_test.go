@@ -54,7 +54,8 @@ var mayImport = map[string][]string{
 	"tools/options":     {"tools/spelling"},
 	"tools/subcommands": {"tools/spelling"},
 	"tools/dumplog":     {"broker/vfs", "broker/record", "broker/commitlog", "tools/options"},
-	"tools/zkshell":     {"tools/options", "zkstate/embedded/client", "zkstate/embedded/proto"}, // a shell needs what the common library leaves out
+	"tools/zktls":       {"config", "ssl"},
+	"tools/zkshell":     {"tools/options", "tools/zktls", "zkstate/embedded/client", "zkstate/embedded/proto"}, // a shell needs what the common library leaves out
 
 	"integration/...": {"..."},
 	".":               {"..."},

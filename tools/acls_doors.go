@@ -121,6 +121,10 @@ func openACLsByZooKeeper(set *options.Set) (aclService, error) {
 		servers = properties["zookeeper.connect"]
 	}
 	class, err := set.Value("authorizer")
+	if err != nil {
+		return nil, err
+	}
+	tlsFile, err := set.Value("zk-tls-config-file")
 	switch {
 	case err != nil:
 		return nil, err
@@ -128,10 +132,8 @@ func openACLsByZooKeeper(set *options.Set) (aclService, error) {
 		return nil, &badArgument{"--authorizer-properties needs zookeeper.connect=host:port"}
 	case class != "" && !strings.HasSuffix(class, "AclAuthorizer"):
 		return nil, &badArgument{"there is no authorizer " + class + " here; kafka.security.authorizer.AclAuthorizer is the one that keeps access lists in ZooKeeper"}
-	case set.Has("zk-tls-config-file"):
-		return nil, &badArgument{"access lists are not reached through TLS to ZooKeeper; use --bootstrap-server"}
 	}
-	zk, err := connectZooKeeper(servers)
+	zk, err := connectZooKeeper(servers, tlsFile, "authorizer.")
 	if err != nil {
 		return nil, err
 	}

@@ -82,10 +82,10 @@ func TestACLsAreAddedListedAndRemovedInZooKeeper(t *testing.T) {
 
 func TestWhatTheAuthorizersPropertiesLackIsSaid(t *testing.T) {
 	for args, want := range map[string]string{
-		"--authorizer-properties zookeeper --list":                                  "Invalid command line properties: zookeeper",
-		"--authorizer-properties a=b --list":                                        "--authorizer-properties needs zookeeper.connect=host:port",
-		"--authorizer-properties zookeeper.connect=b --authorizer my.Own --list":    "there is no authorizer my.Own here",
-		"--authorizer-properties zookeeper.connect=b --zk-tls-config-file f --list": "access lists are not reached through TLS to ZooKeeper",
+		"--authorizer-properties zookeeper --list":                                              "Invalid command line properties: zookeeper",
+		"--authorizer-properties a=b --list":                                                    "--authorizer-properties needs zookeeper.connect=host:port",
+		"--authorizer-properties zookeeper.connect=b --authorizer my.Own --list":                "there is no authorizer my.Own here",
+		"--authorizer-properties zookeeper.connect=b --zk-tls-config-file /is/not/there --list": "zk-tls-config-file: ",
 	} {
 		got := runACLTool("", strings.Fields(args)...)
 		assert.Equal(t, 1, got.code, args)

@@ -144,7 +144,11 @@ func openConfigs(f face, set *options.Set) (configsService, error) {
 		if err != nil {
 			return nil, err
 		}
-		return openConfigsByZooKeeper(f, servers)
+		tlsFile, err := set.Value("zk-tls-config-file")
+		if err != nil {
+			return nil, err
+		}
+		return openConfigsByZooKeeper(f, servers, tlsFile)
 	}
 	client, err := adminClient.connect(set)
 	if err != nil {

@@ -25,8 +25,8 @@ type configsByZooKeeper struct {
 	admin *admin.Admin
 }
 
-func openConfigsByZooKeeper(f face, servers string) (configsService, error) {
-	zk, err := connectZooKeeper(servers)
+func openConfigsByZooKeeper(f face, servers, tlsFile string) (configsService, error) {
+	zk, err := connectZooKeeper(servers, tlsFile, "")
 	if err != nil {
 		return nil, err
 	}

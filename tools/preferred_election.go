@@ -56,7 +56,7 @@ func preferredElection(f face, set *options.Set) error {
 		if err != nil {
 			return err
 		}
-		zk, err := connectZooKeeper(servers)
+		zk, err := connectZooKeeper(servers, "", "")
 		if err != nil {
 			return err
 		}

@@ -164,7 +164,7 @@ func openReassignment(f face, set *options.Set) (reassignmentDoor, error) {
 	if err != nil {
 		return nil, err
 	}
-	zk, err := connectZooKeeper(servers)
+	zk, err := connectZooKeeper(servers, "", "")
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 
 	"barnabas/admin"
 	"barnabas/admin/cluster"
+	"barnabas/tools/zktls"
 	"barnabas/zkstate"
 )
 
@@ -25,15 +26,20 @@ type topicsByZooKeeper struct {
 	admin *admin.Admin
 }
 
-// connectZooKeeper opens a session for a tool.
-func connectZooKeeper(servers string) (*zkstate.Client, error) {
+// connectZooKeeper opens a session for a tool, as a file says that the option zk-tls-config-file named; "" is in plaintext. Settings behind prefix come first.
+func connectZooKeeper(servers, tlsFile, prefix string) (*zkstate.Client, error) {
+	secure, err := zktls.Read(tlsFile, prefix)
+	if err != nil {
+		return nil, err
+	}
+
 	quiet := logrus.New()
 	quiet.SetOutput(io.Discard)
-	return zkstate.Connect(zkstate.Config{Servers: servers, SessionTimeout: 30 * time.Second, ConnectTimeout: 30 * time.Second, Log: logrus.NewEntry(quiet)})
+	return zkstate.Connect(zkstate.Config{Servers: servers, TLS: secure, SessionTimeout: 30 * time.Second, ConnectTimeout: 30 * time.Second, Log: logrus.NewEntry(quiet)})
 }
 
 func openTopicsByZooKeeper(f face, servers string) (topicService, error) {
-	zk, err := connectZooKeeper(servers)
+	zk, err := connectZooKeeper(servers, "", "")
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package zkshell
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -24,6 +25,7 @@ type session struct {
 	hosts   []string
 	chroot  string
 	timeout time.Duration
+	secure  func(addr string) *tls.Config // nil: in plaintext
 	event   func(state, kind, path string)
 
 	dial sync.Mutex // one attempt at a time
@@ -37,7 +39,7 @@ type session struct {
 }
 
 // newSession reads "host:port,host:port/chroot". It does not connect yet.
-func newSession(server string, timeout time.Duration, event func(state, kind, path string)) (*session, error) {
+func newSession(server string, timeout time.Duration, secure func(addr string) *tls.Config, event func(state, kind, path string)) (*session, error) {
 	hosts, chroot, cut := strings.Cut(server, "/")
 	if cut && chroot != "" {
 		chroot = "/" + chroot
@@ -45,7 +47,7 @@ func newSession(server string, timeout time.Duration, event func(state, kind, pa
 			return nil, err
 		}
 	}
-	s := &session{server: server, chroot: chroot, timeout: timeout, event: event}
+	s := &session{server: server, chroot: chroot, timeout: timeout, secure: secure, event: event}
 	for h := range strings.SplitSeq(hosts, ",") {
 		h = strings.TrimSpace(h)
 		if h == "" {
@@ -90,9 +92,7 @@ func (s *session) connected() (*client.Conn, error) {
 		}
 	}
 	for _, host := range s.hosts {
-		c, err := client.Dial(host, s.timeout, remembered, func(e client.Event) {
-			s.event("SyncConnected", eventName(e.Type), s.strip(e.Path))
-		})
+		c, err := s.open(host, remembered)
 		if errors.Is(err, client.ErrExpired) {
 			s.end()
 			s.event("Expired", "None", "null")
@@ -111,6 +111,22 @@ func (s *session) connected() (*client.Conn, error) {
 		return c, nil
 	}
 	return nil, &client.Error{Code: codeConnectionLoss}
+}
+
+// open takes the session up at one server.
+func (s *session) open(host string, remembered client.Session) (*client.Conn, error) {
+	dialer := &net.Dialer{Timeout: s.timeout}
+	var nc net.Conn
+	var err error
+	if s.secure == nil {
+		nc, err = dialer.Dial("tcp", host)
+	} else {
+		nc, err = tls.DialWithDialer(dialer, "tcp", host, s.secure(host))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return client.Open(nc, s.timeout, remembered, func(e client.Event) { s.event("SyncConnected", eventName(e.Type), s.strip(e.Path)) })
 }
 
 func (s *session) end() {

@@ -2,6 +2,7 @@ package zkshell
 
 import (
 	"bufio"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"barnabas/tools/zktls"
 )
 
 const (
@@ -26,6 +29,7 @@ type shell struct {
 	out            sync.Mutex // events print from another goroutine
 	zk             *session
 	timeout        time.Duration
+	secure         func(addr string) *tls.Config // nil: in plaintext
 	printWatches   bool
 	history        []string // by number of the command
 	exitCode       int
@@ -95,10 +99,15 @@ func (s *shell) options(args []string) ([]string, error) {
 			}
 			value := args[0]
 			args = args[1:]
-			if opt == "-zk-tls-config-file" || opt == "-client-configuration" {
-				return nil, fmt.Errorf("%s: TLS to ZooKeeper is not supported", opt)
-			}
-			if opt == "-timeout" {
+			switch opt {
+			case "-client-configuration":
+				return nil, fmt.Errorf("%s is not served; -zk-tls-config-file names a file with zookeeper.ssl.* settings", opt)
+			case "-zk-tls-config-file":
+				var err error
+				if s.secure, err = zktls.Read(value, ""); err != nil {
+					return nil, err
+				}
+			case "-timeout":
 				ms, err := strconv.ParseInt(value, 10, 32)
 				if err != nil || ms <= 0 {
 					return nil, fmt.Errorf("-timeout must be followed by milliseconds: %q", value)
@@ -114,7 +123,7 @@ func (s *shell) connect(server string) error {
 	if s.zk != nil {
 		s.zk.close()
 	}
-	zk, err := newSession(server, s.timeout, s.event)
+	zk, err := newSession(server, s.timeout, s.secure, s.event)
 	if err != nil {
 		return err
 	}
