@@ -99,11 +99,18 @@ func (s *coordination) abandon(t testing.TB, _ int) {
 	}
 }
 
-// harms are what coordinators come to, the first most often.
-func (s *coordination) harms() []func(*cluster.Broker, string) fault {
-	list := []func(*cluster.Broker, string) fault{s.kill, s.kill, s.kill, s.kill, s.freeze, s.shutDown}
+// harms are what a coordinator comes to, the first most often.
+func (s *coordination) harms(b *cluster.Broker) []func(*cluster.Broker, string) fault {
+	everybody := func(*cluster.Broker, string) fault { return s.killAll() }
+	list := []func(*cluster.Broker, string) fault{s.kill, s.kill, s.kill, s.kill, s.freeze, s.shutDown, everybody}
 	if s.firewall != nil {
 		list = append(list, s.cutOff, s.cutFromZooKeeper)
+	}
+	switch {
+	case b == s.small:
+		list = append(list, func(*cluster.Broker, string) fault { return s.fillDisk() })
+	case canTrace():
+		list = append(list, s.failWrites)
 	}
 	return list
 }
@@ -146,7 +153,7 @@ func (s *coordination) hit(t testing.TB, a aim) (fault, bool) {
 	if b == nil {
 		return fault{}, false // a seed that the client has not learned the name of yet
 	}
-	harms := s.harms()
+	harms := s.harms(b)
 	f := harms[s.rng.IntN(len(harms))](b, "broker "+fmt.Sprint(b.ID))
 	if a.wait > 0 {
 		s.pause(0, a.wait)

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	javaPerTransaction = 40
+	javaPerTransaction = 200
 	javaPause          = 2 * time.Second // between two runs, since a start takes most of what a run costs
 	javaStuck          = time.Minute     // a run that is not over by then says so by what it leaves undone
 )

@@ -33,8 +33,11 @@ func describe(round []fault) string {
 	return strings.Join(parts, " and ")
 }
 
-// choose makes a round: one fault, or two on different victims.
+// choose makes a round: one fault, or two on different victims, or one that spares nobody.
 func (w *world) choose() []fault {
+	if w.rng.IntN(12) == 0 {
+		return []fault{w.killAll()}
+	}
 	first, used := w.one(nil)
 	if w.rng.IntN(2) == 0 {
 		return []fault{first}
@@ -49,7 +52,7 @@ func (w *world) one(used *victim) (fault, *victim) {
 	if w.firewall != nil {
 		kinds = append(kinds, w.cutOff, w.cutFromZooKeeper, w.cutFromBrokers)
 	}
-	if _, err := exec.LookPath("strace"); err == nil && os.Geteuid() == 0 {
+	if canTrace() {
 		kinds = append(kinds, w.failWrites)
 	}
 	choices := len(kinds) + 1 // ZooKeeper itself
@@ -103,6 +106,21 @@ func (w *world) kill(b *cluster.Broker, name string) fault {
 	return fault{"kill -9", name, b.Kill, b.Start}
 }
 
+// killAll ends everything at once, ZooKeeper too, as a power cut that spares the disks does. All come back together.
+func (w *world) killAll() fault {
+	return fault{"kill -9 of everybody", "", func(t testing.TB) {
+		w.zk.Stop()
+		for _, b := range w.Brokers {
+			b.Kill(t)
+		}
+	}, func(t testing.TB) {
+		w.zk.Start()
+		for _, b := range w.Brokers {
+			b.Start(t)
+		}
+	}}
+}
+
 // freeze stops a broker in its tracks. Whether for longer than its session is the round's affair.
 func (w *world) freeze(b *cluster.Broker, name string) fault {
 	return fault{"freeze", name, b.Pause, b.Resume}
@@ -128,6 +146,12 @@ func (w *world) cut(kind string, b *cluster.Broker, name string, from func(t tes
 	return fault{kind, name,
 		func(t testing.TB) { from(t, w.user(b), w.addrs(b), w.zk.Addr()) },
 		func(t testing.TB) { w.firewall.open(t) }}
+}
+
+// canTrace tells whether this machine lets system calls of brokers fail.
+func canTrace() bool {
+	_, err := exec.LookPath("strace")
+	return err == nil && os.Geteuid() == 0
 }
 
 // failWrites makes every write to the broker's logs fail, which takes its directory offline until it is started again.
