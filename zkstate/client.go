@@ -100,7 +100,7 @@ func Connect(cfg Config) (*Client, error) {
 	if err := c.current().wait(ctx); err != nil {
 		c.Close()
 		if errors.Is(err, context.DeadlineExceeded) {
-			return nil, fmt.Errorf("no ZooKeeper session within %v from %s", cfg.ConnectTimeout, cfg.Servers)
+			return nil, c.noSession()
 		}
 		return nil, fmt.Errorf("connecting to ZooKeeper at %s: %w", cfg.Servers, err)
 	}
@@ -109,6 +109,15 @@ func Connect(cfg Config) (*Client, error) {
 		return nil, fmt.Errorf("creating the chroot %s in ZooKeeper: %w", chroot, err)
 	}
 	return c, nil
+}
+
+// noSession is why a first session could not be had; what a certificate lacks is told only by the attempt to connect.
+func (c *Client) noSession() error {
+	err := fmt.Errorf("no ZooKeeper session within %v from %s", c.cfg.ConnectTimeout, c.cfg.Servers)
+	if refused := c.current().wire.refused.Load(); refused != nil {
+		err = fmt.Errorf("%w: %w", err, *refused)
+	}
+	return err
 }
 
 // makeChroot creates the chroot path, which stands outside of what every other operation can name.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net"
 	"sync"
@@ -24,6 +25,7 @@ type dialer struct {
 	limit     time.Duration
 	tls       func(addr string) *tls.Config // nil in plaintext
 	confirmed atomic.Pointer[confirmation]  // the last; nil: none yet
+	refused   atomic.Pointer[error]         // why the last attempt to connect failed; nil: none did
 	lease     lease
 }
 
@@ -49,6 +51,8 @@ func (d *dialer) dial(network, address string, _ time.Duration) (net.Conn, error
 	defer cancel()
 	conn, err := d.connect(ctx, network, address)
 	if err != nil {
+		err = fmt.Errorf("%s: %w", address, err)
+		d.refused.Store(&err)
 		return nil, err
 	}
 	h := &handshake{Conn: conn, buffered: bufio.NewReaderSize(conn, readBuffer), dialer: d, deadline: time.Now().Add(d.limit)}

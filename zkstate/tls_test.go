@@ -77,4 +77,5 @@ func aSessionMayBeEncryptedAndTheServerIsAuthenticated(t *testing.T, addr string
 
 	_, err = Connect(Config{Servers: secure, ConnectTimeout: time.Second, TLS: trusting(x509.NewCertPool()), Log: quiet()})
 	require.ErrorContains(t, err, "no ZooKeeper session within 1s", "a server that nobody vouches for")
+	require.ErrorAs(t, err, new(*tls.CertificateVerificationError), "it is said why")
 }
