@@ -27,7 +27,7 @@ func Commands() []*cli.Command {
 	return []*cli.Command{
 		parent("topic", "list, describe, create, alter and delete topics", topicList(), topicDescribe(), topicCreate(), topicAlter(), topicFactor(), topicDelete()),
 		parent("group", "list, describe, reset and delete consumer groups", groupList(), groupDescribe(), groupReset(), groupDelete()),
-		planCommand(), reassignCommand(), consumeCommand(), produceCommand(),
+		planCommand(), reassignCommand(), consumeCommand(), produceCommand(), configCommand(), electCommand(),
 		disk(), healthCommand(), doctorCommand(),
 	}
 }

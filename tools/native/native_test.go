@@ -68,7 +68,7 @@ func TestWrongCallsEndWithTwoAndSayWhy(t *testing.T) {
 		"topic describe":                "takes the arguments TOPIC...",
 		"topic create t --partitions 0": "--partitions 0 is not between 1 and 2147483647",
 		"topic create t --replication-factor 40000":         "--replication-factor 40000 is not between 1 and 32767",
-		"topic create t --config novalue":                   "--config novalue is not of the form NAME=VALUE",
+		"topic create t --config novalue":                   "novalue is not of the form NAME=VALUE",
 		"topic alter t":                                     "one of --config, --delete-config, --partitions and --replication-factor has to be given",
 		"topic alter t u --partitions 3":                    "takes the arguments TOPIC",
 		"group list --sort age":                             "--sort age is neither name nor lag",
@@ -88,6 +88,19 @@ func TestWrongCallsEndWithTwoAndSayWhy(t *testing.T) {
 		"topic rf t 0":                                      `the replication factor "0" is not a number from 1 to 32767`,
 		"reassign cancel":                                   "either FILE or --all has to be given",
 		"reassign cancel f --all":                           "either FILE or --all has to be given",
+		"elect":                                             "either topics or partitions, or --all, have to be given",
+		"elect t --unclean":                                 "--unclean loses records; --yes does it nevertheless",
+		"config get topic":                                  "takes the arguments KIND NAME [SETTING...]",
+		"config get group g":                                "group is none of topic NAME, broker ID",
+		"config set topic t x":                              "x is not of the form NAME=VALUE",
+		"consume t --tail 3 --from newest":                  "--tail goes with neither --from, --since nor --follow",
+		"consume t --grep-key (":                            "--grep-key: error parsing regexp",
+		"consume t --header x":                              "--header x is not of the form NAME=VALUE",
+		"consume t -f %q":                                   "-f: %q is none of",
+		"consume t -o xml":                                  "-o xml is none of table, json, json-rows, yaml",
+		"produce t --input csv":                             "--input csv is neither lines nor json-rows",
+		"produce t --keep-partition":                        "--keep-partition goes with --input json-rows",
+		"produce t --header =v":                             "--header =v is not of the form NAME=VALUE",
 	} {
 		code, stdout, stderr := run(strings.Fields(call)...)
 		assert.Equal(t, WrongUsage, code, call)
@@ -99,7 +112,8 @@ func TestWrongCallsEndWithTwoAndSayWhy(t *testing.T) {
 
 func TestAnUnreachableClusterEndsWithFour(t *testing.T) {
 	for _, call := range []string{"topic list", "topic describe t", "topic create t", "topic alter t --partitions 2", "topic delete t", "group list", "group describe g", "group reset g --topic t --to-latest", "group delete g",
-		"disk", "health", "doctor", "broker list", "broker drain 1", "plan drain 1", "plan rf 2 --topic t", "reassign list", "reassign watch", "reassign throttle off", "topic rf t 2"} {
+		"disk", "health", "doctor", "broker list", "broker drain 1", "plan drain 1", "plan rf 2 --topic t", "reassign list", "reassign watch", "reassign throttle off", "topic rf t 2", "config get topic t", "config set topic t a=b", "config diff broker 1", "config get user u",
+		"elect --all", "consume t", "produce t"} {
 		code, stdout, stderr := run(append(strings.Fields(call), "--bootstrap-server", "127.0.0.1:1")...)
 		assert.Equal(t, Unreachable, code, call)
 		assert.Empty(t, stdout, call)
@@ -137,7 +151,7 @@ func TestADeletionThatIsNotOverIsNotCalledDone(t *testing.T) {
 
 func TestHelpNamesTheExitCodesAndTheFields(t *testing.T) {
 	for _, call := range []string{"topic list", "topic describe", "topic create", "topic alter", "topic delete", "group list", "group describe", "group reset", "group delete", "disk", "health", "doctor", "broker list", "broker drain", "plan drain", "plan replace", "plan fill", "plan rf", "plan racks", "plan spread", "plan leaders", "plan bytes", "topic rf",
-		"reassign run", "reassign list", "reassign watch", "reassign verify", "reassign cancel", "reassign throttle"} {
+		"reassign run", "reassign list", "reassign watch", "reassign verify", "reassign cancel", "reassign throttle", "config get", "config set", "config unset", "config diff", "elect", "consume", "produce"} {
 		code, stdout, _ := run(append(strings.Fields(call), "--help")...)
 		assert.Zero(t, code, call)
 		assert.Contains(t, stdout, exitCodes, call)

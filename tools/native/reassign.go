@@ -68,7 +68,7 @@ Fields: dry_run, changes (kind, name, action, what, from, to, done, error).`,
 }
 
 // carryOut starts a plan's moves and, where it was asked for, sees them to their end.
-func (c *call) carryOut(w *cluster.World, d *planDocument, targets plan.Assignment) (*changes, error) {
+func (c *call) carryOut(w *cluster.World, d *planDocument, targets plan.Assignment) (document, error) {
 	rate, err := c.rate()
 	if err != nil {
 		return nil, err

@@ -222,7 +222,7 @@ func settings(given []string) ([]cluster.Setting, error) {
 	for _, text := range given {
 		name, value, ok := strings.Cut(text, "=")
 		if name = strings.TrimSpace(name); !ok || name == "" {
-			return nil, wrongUsage("--config %s is not of the form NAME=VALUE", text)
+			return nil, wrongUsage("%s is not of the form NAME=VALUE", text)
 		}
 		list = append(list, cluster.Setting{Name: name, Value: strings.TrimSpace(value)})
 	}
