@@ -32,7 +32,7 @@ import (
 //
 // And whatever has happened: once all is healed the group becomes stable and commits.
 
-var smallWorldStates = flag.Int("smallworld", 60_000, "how many states of the small world to look at")
+var smallWorldStates = flag.Int("smallworld", 20_000, "how many states of the small world to look at")
 
 // Bounds of the world. Small ones are explored to a greater depth.
 const (
@@ -57,25 +57,7 @@ type wentry struct {
 }
 
 // wcommit is a commit on its way.
-type wcommit struct {
-	req *CommitRequest
-	to  int // which coordinator
-}
-
 // wmember is one client.
-type wmember struct {
-	name       string
-	lives, ids int
-	id         string
-	generation int32
-	state      string // "out", "joining", "syncing", "in"
-	owns       bool
-	to         int // which coordinator it knows
-	commit     *wcommit
-	leads      bool
-	roster     []JoinedMember
-}
-
 // wcoordinator is one coordinator, the last of them the present one.
 type wcoordinator struct {
 	core    *Core
@@ -284,152 +266,10 @@ func (w *smallWorld) notices() bool {
 }
 
 // coordinator is the one that a member knows; nil, and from then on it knows the present one, if that has noticed.
-func (w *smallWorld) coordinator(m *wmember) *Core {
-	if c := w.coordinators[m.to]; !c.gone {
-		return c.core
-	}
-	m.to = len(w.coordinators) - 1
-	return nil
-}
-
 // heard wraps what a member does with an answer: nobody hears it who has vanished.
-func heard[T any](m *wmember, f func(T)) func(T) {
-	life := m.lives
-	return func(v T) {
-		if m.lives == life {
-			f(v)
-		}
-	}
-}
-
-func (w *smallWorld) join(m *wmember) bool {
-	if m.state == "joining" || m.state == "syncing" {
-		return false
-	}
-	if m.state == "in" {
-		if w.rejoins == worldRejoins {
-			return false
-		}
-		w.rejoins++
-	}
-	core := w.coordinator(m)
-	if core == nil {
-		return true
-	}
-	req := joinRequest("g", m.id, "t")
-	if m.id == "" {
-		m.ids++
-		req.ClientID = fmt.Sprint(m.name, m.ids)
-	}
-	req.SessionTimeoutMs, req.RebalanceTimeoutMs = 30, 10
-	m.state = "joining"
-	core.Join(w.nowMs, req, heard(m, func(r JoinResult) { w.joined(m, r) }))
-	w.take()
-	return true
-}
-
-func (w *smallWorld) joined(m *wmember, r JoinResult) {
-	if r.Err != nil {
-		w.refused(m, r.Err)
-		return
-	}
-	m.id, m.generation, m.owns, m.state, m.leads, m.roster = r.MemberID, r.Generation, false, "syncing", r.LeaderID == r.MemberID, r.Members
-	core := w.coordinator(m)
-	if core == nil {
-		m.state = "out"
-		return
-	}
-	req := &SyncRequest{Group: "g", Generation: m.generation, MemberID: m.id}
-	if m.leads {
-		owner := m.roster[int(m.generation)%len(m.roster)].MemberID
-		req.Assignments = []Assignment{{owner, []byte("all")}}
-	}
-	core.Sync(w.nowMs, req, heard(m, func(r SyncResult) { w.synced(m, r) }))
-}
-
-func (w *smallWorld) synced(m *wmember, r SyncResult) {
-	if r.Err != nil {
-		w.refused(m, r.Err)
-		return
-	}
-	m.state, m.owns, m.leads, m.roster = "in", len(r.Assignment) > 0, false, nil
-	w.latest = max(w.latest, m.generation)
-	if !m.owns {
-		return
-	}
-	if had, taken := w.owners[m.generation]; taken && had != m.id {
-		w.fail("I16: generation %d gives the partition to %s and to %s", m.generation, had, m.id)
-	}
-	w.owners[m.generation] = m.id
-}
-
 // refused is what a client does with an error.
-func (w *smallWorld) refused(m *wmember, err error) {
-	m.state = "out"
-	switch err {
-	case kerr.UnknownMemberID, kerr.FencedInstanceID:
-		m.id = ""
-	case kerr.NotCoordinator:
-		m.to = len(w.coordinators) - 1
-	case kerr.RebalanceInProgress, kerr.IllegalGeneration, kerr.CoordinatorNotAvailable:
-	default:
-		w.fail("%s is told %w", m.name, err)
-	}
-}
-
-func (w *smallWorld) vanish(m *wmember) bool {
-	if w.vanished == worldVanished {
-		return false
-	}
-	w.vanished++
-	m.lives++
-	m.id, m.state, m.owns, m.generation = "", "out", false, 0
-	return true
-}
-
 // send lets the owner commit, in a transaction or not.
-func (w *smallWorld) send(m *wmember, producer *Producer) bool {
-	if m.state != "in" || !m.owns || m.commit != nil || w.tried == worldCommits || producer != nil && w.txn.asked {
-		return false
-	}
-	w.tried++
-	w.txn.asked = w.txn.asked || producer != nil
-	req := commitOne("g", m.generation, m.id, "t", w.tried)
-	req.Producer = producer
-	m.commit = &wcommit{req, m.to}
-	return true
-}
-
 // arrive: a commit comes to the coordinator that it was sent to.
-func (w *smallWorld) arrive(m *wmember) bool {
-	c := m.commit
-	if c == nil {
-		return false
-	}
-	m.commit = nil
-	if w.coordinators[c.to].gone {
-		return true
-	}
-	core := w.coordinators[c.to].core
-	req := *c.req
-	if g := core.groups["g"]; g != nil && len(g.order) > 0 &&
-		(w.plant == "generations of commits are not compared" || w.plant == "offsets of a transaction without their generation" && req.Producer != nil) {
-		req.Generation, req.MemberID = g.generation, g.order[0].id
-	}
-	latest := w.latest
-	core.Commit(w.nowMs, &req, func(r CommitResult) {
-		if r.Errs[0] != nil {
-			return
-		}
-		if c.req.Generation < latest {
-			w.fail("I16: a commit of generation %d is accepted when there is %d", c.req.Generation, latest)
-		}
-		w.acknowledged(c.req)
-	})
-	w.take()
-	return true
-}
-
 // place is where an offset stands in the log; -1: nowhere.
 func (w *smallWorld) place(offset int64) int {
 	for i, e := range w.log {
@@ -624,19 +464,6 @@ func (w *smallWorld) rests() bool {
 }
 
 // beat is a heartbeat, which tells of rebalances.
-func (w *smallWorld) beat(m *wmember) {
-	core := w.coordinator(m)
-	if core == nil {
-		return
-	}
-	core.Heartbeat(w.nowMs, &HeartbeatRequest{Group: "g", Generation: m.generation, MemberID: m.id}, heard(m, func(err error) {
-		if err != nil {
-			w.refused(m, err)
-		}
-	}))
-	w.take()
-}
-
 // Key implements smallworld.World.
 func (w *smallWorld) Key(b []byte) []byte {
 	num := func(list ...int64) {
@@ -738,9 +565,17 @@ func exploreGroup(plant string, limit int) smallworld.Found {
 	return smallworld.Explore(names, func() smallworld.World { return newSmallWorld(plant) }, limit)
 }
 
+// smallWorldLimit is small where each step takes long, as under the race detector.
+func smallWorldLimit() int {
+	if testing.Short() {
+		return min(*smallWorldStates, 2000)
+	}
+	return *smallWorldStates
+}
+
 func TestSmallWorldBreaksNoInvariant(t *testing.T) {
 	began := time.Now()
-	found := exploreGroup("", *smallWorldStates)
+	found := exploreGroup("", smallWorldLimit())
 	require.NoError(t, found.Err, "%s", strings.Join(found.History, "; "))
 	t.Logf("%d states, %d events deep, in %v", found.States, found.Depth, time.Since(began).Round(time.Millisecond))
 }
@@ -754,7 +589,7 @@ func TestSmallWorldFindsPlantedFaults(t *testing.T) {
 		"markers do not reach the group",
 	} {
 		t.Run(plant, func(t *testing.T) {
-			found := exploreGroup(plant, *smallWorldStates)
+			found := exploreGroup(plant, 20_000)
 			require.Error(t, found.Err)
 			t.Logf("%d states: %v: %s", found.States, found.Err, strings.Join(found.History, "; "))
 		})
