@@ -3,6 +3,7 @@ package coordinator
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -189,6 +190,9 @@ func (s *Shard[C]) sleep(timer *time.Timer) {
 	timer.Reset(max(wait, 0))
 	select {
 	case <-s.wake:
+		// Whoever is woken runs right after who woke it, ahead of the others that are ready. They may have something for
+		// the same batch: many small batches cost more than the wait.
+		runtime.Gosched()
 	case <-timer.C:
 	}
 }
