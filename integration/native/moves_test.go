@@ -27,12 +27,13 @@ type mover struct {
 
 // newMover makes a topic of four partitions with some data, each with so many replicas that one broker can go.
 func newMover(t *testing.T, program cluster.Program, brokers int) *mover {
-	settings := map[string]string{"offsets.topic.num.partitions": "2", "auto.leader.rebalance.enable": "false"}
+	settings := map[string]string{"offsets.topic.num.partitions": "2", "auto.leader.rebalance.enable": "false", "replica.fetch.max.bytes": "1000", "replica.fetch.response.max.bytes": "1000"}
 	c := cluster.StartProgram(t, program, zktest.Embedded(t).Addr(), brokers, settings, func(int) map[string]string { return nil })
 	m := &mover{t, c.Bootstrap(), t.TempDir()}
 	m.ok("topic create orders --partitions 4 --replication-factor " + strconv.Itoa(brokers-1))
 	c.WaitWhole(t, "orders", 4, brokers-1)
-	client, err := kgo.NewClient(kgo.SeedBrokers(m.server), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchCompression(kgo.NoCompression()), kgo.MetadataMinAge(10*time.Millisecond))
+	const batch = 60_000 // bytes, of one record: a throttled follower gets a batch now and then
+	client, err := kgo.NewClient(kgo.SeedBrokers(c.Seeds()...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchCompression(kgo.NoCompression()), kgo.ProducerBatchMaxBytes(batch), kgo.MetadataMinAge(10*time.Millisecond), kgo.RecordDeliveryTimeout(settle))
 	require.NoError(t, err)
 	defer client.Close()
 	var records []*kgo.Record

@@ -40,10 +40,15 @@ type ran struct {
 
 func run(t *testing.T, server string, args ...string) ran {
 	t.Helper()
+	return runWith(t, "", server, args...)
+}
+
+func runWith(t *testing.T, input, server string, args ...string) ran {
+	t.Helper()
 	cmd := exec.CommandContext(lane.Patience(t), cluster.Binary(t), args...)
 	cmd.Env = append(os.Environ(), "BARNABAS_BOOTSTRAP="+server)
 	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(input), &out, &errs
 	err := cmd.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
@@ -125,7 +130,7 @@ var shown = []struct {
 	{"disk", "disk --by topic --topic orders", 0},
 	{"health", "health", 0},
 	{"doctor", "doctor", 0},
-	{"group-delete", "group delete billing nope", 3},
+	{"group-delete", "group delete billing nope --yes", 3},
 }
 
 func (s *scene) play(write bool) {
@@ -157,10 +162,16 @@ func (s *scene) play(write bool) {
 }
 
 func TestWhatIsPrintedStaysTheSame(t *testing.T) {
-	newScene(t, cluster.Barnabas).play(*record)
+	s := newScene(t, cluster.Barnabas)
+	s.play(*record)
+	s.records()
+	s.settings()
 }
 
 func TestTheSameIsPrintedOfApacheKafka(t *testing.T) {
 	lane.Java(t)
-	newScene(t, cluster.Kafka("3.9.1")).play(false)
+	s := newScene(t, cluster.Kafka("3.9.1"))
+	s.play(false)
+	s.records()
+	s.settings()
 }

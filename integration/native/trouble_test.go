@@ -90,7 +90,7 @@ func TestAGroupWithMembersIsLeftAloneAndItsMembersAreNamed(t *testing.T) {
 	require.NoError(t, err)
 	defer client.Close()
 	require.NotEmpty(t, client.PollFetches(lane.Patience(t)).Records())
-	for _, call := range []string{"group reset billing --all-topics --to-earliest", "group delete billing"} {
+	for _, call := range []string{"group reset billing --all-topics --to-earliest", "group delete billing --yes"} {
 		got := run(t, s.server, strings.Fields(call)...)
 		assert.Equal(t, 1, got.code, call)
 		assert.Contains(t, got.stdout+got.stderr, "stop its members first: ", call)

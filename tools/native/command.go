@@ -195,17 +195,11 @@ func exitOnly(err error) error {
 
 // between separates what a watched command says: a terminal is wiped, a stream of tables or of YAML gets a line.
 func between(w io.Writer, format string) {
-	file, isFile := w.(*os.File)
-	terminal := false
-	if isFile {
-		info, err := file.Stat()
-		terminal = err == nil && info.Mode()&os.ModeCharDevice != 0
-	}
 	switch {
 	case format == "yaml":
 		fmt.Fprintln(w, "---")
 	case format == "json":
-	case terminal:
+	case isTerminal(w):
 		fmt.Fprintf(w, "\x1b[H\x1b[2J%s\n\n", time.Now().Format(time.DateTime))
 	default:
 		fmt.Fprintf(w, "\n%s\n", time.Now().Format(time.DateTime))

@@ -17,7 +17,7 @@ import (
 func electCommand() *cli.Command {
 	c := command{
 		name: "elect", usage: "have preferred replicas lead, or, where none in sync is alive, another", arguments: "[TOPIC[-PARTITION]...]", most: -1, alters: true, risky: true,
-		help: `Elects leaders of the partitions or topics that are named, or with --all of every one. The first replica is preferred, and leads if it is in sync. With --unclean a replica that is not in sync leads where no other is alive, and what it lacks is lost; that needs --yes. Partitions whose leader stays are not shown.
+		help: `Elects leaders of the partitions or topics that are named, or with --all of every one. The first replica is preferred, and leads if it is in sync. With --unclean a replica that is not in sync leads where no other is alive, and what it lacks is lost; that is asked about, or needs --yes. Partitions whose leader stays are not shown.
 
 ` + changeFields + `
 
@@ -35,11 +35,13 @@ func elect(c *call) (document, error) {
 	if c.Bool("unclean") {
 		kind = cluster.ElectUnclean
 	}
-	switch {
-	case (c.NArg() > 0) == c.Bool("all"):
+	if (c.NArg() > 0) == c.Bool("all") {
 		return nil, wrongUsage("either topics or partitions, or --all, have to be given")
-	case kind == cluster.ElectUnclean && !dry && !c.Bool("yes"):
-		return nil, wrongUsage("--unclean loses records; --yes does it nevertheless")
+	}
+	if kind == cluster.ElectUnclean {
+		if err := c.sure("losing records by an unclean election", "unclean"); err != nil {
+			return nil, err
+		}
 	}
 	topics, err := c.cluster.AllTopics(c.ctx)
 	if err != nil {

@@ -260,8 +260,8 @@ func describedOf(name string, told kadm.DescribedGroup, partitions []cluster.Gro
 
 func groupDelete() *cli.Command {
 	return command{
-		name: "delete", usage: "delete groups without members, with their offsets", arguments: "GROUP...", least: 1, most: -1, alters: true,
-		help: `Deletes the groups that are named. A group that has members is refused, and its members are named.
+		name: "delete", usage: "delete groups without members, with their offsets", arguments: "GROUP...", least: 1, most: -1, alters: true, risky: true,
+		help: `Deletes the groups that are named. A group that has members is refused, and its members are named. At a terminal the first name has to be typed; elsewhere --yes has to be given.
 
 Fields: dry_run, changes (kind, name, action, what, from, to, done, error).
 
@@ -269,6 +269,9 @@ Fields: dry_run, changes (kind, name, action, what, from, to, done, error).
 		run: func(c *call) (document, error) {
 			d := &changes{documentVersion, c.Bool("dry-run"), []change{}}
 			names := slices.Compact(slices.Sorted(slices.Values(c.Args().Slice())))
+			if err := c.sure("deleting "+strings.Join(names, ", "), c.Args().First()); err != nil {
+				return nil, err
+			}
 			told, err := c.cluster.DescribeGroups(c.ctx, names)
 			if err != nil {
 				return nil, err

@@ -89,7 +89,9 @@ func TestWrongCallsEndWithTwoAndSayWhy(t *testing.T) {
 		"reassign cancel":                                   "either FILE or --all has to be given",
 		"reassign cancel f --all":                           "either FILE or --all has to be given",
 		"elect":                                             "either topics or partitions, or --all, have to be given",
-		"elect t --unclean":                                 "--unclean loses records; --yes does it nevertheless",
+		"topic delete t u":                                  "deleting t, u cannot be taken back: --yes does it without asking, --dry-run shows it",
+		"group delete g":                                    "deleting g cannot be taken back: --yes",
+		"elect t --unclean":                                 "losing records by an unclean election cannot be taken back: --yes",
 		"config get topic":                                  "takes the arguments KIND NAME [SETTING...]",
 		"config get group g":                                "group is none of topic NAME, broker ID",
 		"config set topic t x":                              "x is not of the form NAME=VALUE",
@@ -111,7 +113,7 @@ func TestWrongCallsEndWithTwoAndSayWhy(t *testing.T) {
 }
 
 func TestAnUnreachableClusterEndsWithFour(t *testing.T) {
-	for _, call := range []string{"topic list", "topic describe t", "topic create t", "topic alter t --partitions 2", "topic delete t", "group list", "group describe g", "group reset g --topic t --to-latest", "group delete g",
+	for _, call := range []string{"topic list", "topic describe t", "topic create t", "topic alter t --partitions 2", "topic delete t --yes", "group list", "group describe g", "group reset g --topic t --to-latest", "group delete g --yes",
 		"disk", "health", "doctor", "broker list", "broker drain 1", "plan drain 1", "plan rf 2 --topic t", "reassign list", "reassign watch", "reassign throttle off", "topic rf t 2", "config get topic t", "config set topic t a=b", "config diff broker 1", "config get user u",
 		"elect --all", "consume t", "produce t"} {
 		code, stdout, stderr := run(append(strings.Fields(call), "--bootstrap-server", "127.0.0.1:1")...)

@@ -300,8 +300,8 @@ func layout(spec cluster.TopicSpec) string {
 
 func topicDelete() *cli.Command {
 	return command{
-		name: "delete", usage: "delete topics", arguments: "TOPIC...", least: 1, most: -1, alters: true,
-		help: `Deletes the topics that are named; there are no patterns. With --dry-run it asks all brokers what would be lost: how large each topic is, and which groups have read it. When one of them is not there, nothing is deleted, unless --if-exists is given.
+		name: "delete", usage: "delete topics", arguments: "TOPIC...", least: 1, most: -1, alters: true, risky: true,
+		help: `Deletes the topics that are named; there are no patterns. With --dry-run it asks all brokers what would be lost: how large each topic is, and which groups have read it. When one of them is not there, nothing is deleted, unless --if-exists is given. At a terminal the first name has to be typed; elsewhere --yes has to be given.
 
 Fields: dry_run, changes (kind, name, action, what, from, to, done, error).
 
@@ -309,6 +309,9 @@ Fields: dry_run, changes (kind, name, action, what, from, to, done, error).
 		flags: []cli.Flag{&cli.BoolFlag{Name: "if-exists", Usage: "pass over topics that are not there"}},
 		run: func(c *call) (document, error) {
 			names := c.Args().Slice()
+			if err := c.sure("deleting "+strings.Join(names, ", "), names[0]); err != nil {
+				return nil, err
+			}
 			there, err := c.cluster.TopicNames(c.ctx)
 			if err != nil {
 				return nil, err
