@@ -97,8 +97,9 @@ func (c *call) answer(resp kmsg.Response) { c.answerFor(resp, toll{}) }
 
 // answerFor is answer where the client owes a pause already.
 func (c *call) answerFor(resp kmsg.Response, owed toll) {
-	now := time.Now()
-	if ms := c.mute(now, owed.longer(c.countTime(now))); ms > 0 {
+	if owed.pause > 0 || c.timed() {
+		now := time.Now()
+		ms := c.mute(now, owed.longer(c.countTime(now)))
 		if told, ok := resp.(kmsg.SetThrottleResponse); ok {
 			told.SetThrottle(ms)
 		}
@@ -147,9 +148,13 @@ func (op *fetchCall) withheld(results []partition.FetchResult) bool {
 	if op.quotas == nil {
 		return false
 	}
+	bytes := !op.follower && op.quotas.Any(quota.Fetch)
+	if !bytes && !op.timed() {
+		return false
+	}
 	now := time.Now()
 	owed := op.countTime(now)
-	if owed.pause <= 0 && !op.follower && op.quotas.Any(quota.Fetch) {
+	if owed.pause <= 0 && bytes {
 		owed = toll{quota.Fetch, op.quotas.MayTake(quota.Fetch, op.quotaClient(), recordBytes(results), now)}
 	}
 	if owed.pause <= 0 {

@@ -26,8 +26,8 @@ func limited(t *testing.T, kind quota.Kind, limit float64) (*world, *quota.Quota
 	return w, q
 }
 
-// pausedFor is how much longer the connection is muted.
-func (w *world) pausedFor() time.Duration { return time.Until(w.conns["PLAINTEXT"].MutedUntil()) }
+// mutedUntil is zero if the connection never was muted.
+func (w *world) mutedUntil() time.Time { return w.conns["PLAINTEXT"].MutedUntil() }
 
 func createTopicOf(version int16, partitions int32) kmsg.Request {
 	req := kmsg.NewPtrCreateTopicsRequest()
@@ -68,8 +68,8 @@ func codeAndThrottle(t *testing.T, resp kmsg.Response) (int16, time.Duration) {
 	return 0, 0
 }
 
-// Twenty partitions at one a second and eleven at once: then the client owes nine, and every answer of a version that does
-// not know of the limit says so.
+// Twenty partitions at one in a hundred seconds, and a window of eleven seconds: then the client has to pause for half an
+// hour and more, and answers of versions that do not know of the limit say so.
 func TestPartitionsCreatedAndDeletedAreCounted(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -82,7 +82,7 @@ func TestPartitionsCreatedAndDeletedAreCounted(t *testing.T) {
 		{"delete", deleteTopicOf, 4, false}, {"delete, strict", deleteTopicOf, 5, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w, q := limited(t, quota.Mutation, 1)
+			w, q := limited(t, quota.Mutation, 0.01)
 			w.admin.createTopics = func(specs []admin.TopicSpec, _ bool) []admin.TopicResult {
 				return []admin.TopicResult{{Name: specs[0].Name, NumPartitions: specs[0].Partitions, Err: specs[0].Permit(int(specs[0].Partitions))}}
 			}
@@ -99,8 +99,8 @@ func TestPartitionsCreatedAndDeletedAreCounted(t *testing.T) {
 			require.Zero(t, throttle, "the last that is allowed may be too many")
 
 			errorCode, throttle = codeAndThrottle(t, w.ask(c.ask(c.version, 1)))
-			assert.InDelta(t, 9.5, throttle.Seconds(), 1.5)
-			assert.InDelta(t, throttle.Seconds(), w.pausedFor().Seconds(), 1, "and nothing is read for so long")
+			assert.InDelta(t, 2040, throttle.Seconds(), 110, "one more counts where it is not refused")
+			assert.InDelta(t, throttle.Seconds(), time.Until(w.mutedUntil()).Seconds(), 60, "and nothing is read for so long")
 			if c.refused {
 				assert.Equal(t, kerr.ThrottlingQuotaExceeded.Code, errorCode)
 				assert.Zero(t, deleted)
@@ -146,16 +146,17 @@ func TestEveryAnswerTellsOfTheTimeThatWasUsedUp(t *testing.T) {
 				req = describeACLsOf(anyACL)
 			}
 			req.SetVersion(api.Max)
+			began := time.Now()
 			select {
 			case o := <-w.start("PLAINTEXT", frame(req)):
 				require.NoError(t, o.closed)
 				resp := decodeAnswer(t, api.Key, api.Max, o.response)
 				if exempt[api.Key] {
-					assert.LessOrEqual(t, w.pausedFor(), time.Duration(0))
+					assert.Zero(t, w.mutedUntil())
 					assert.Positive(t, q.ExemptRate(time.Now()))
 					return
 				}
-				assert.InDelta(t, 1, w.pausedFor().Seconds(), 0.9, "a window at most")
+				assert.WithinRange(t, w.mutedUntil(), began.Add(time.Second), time.Now().Add(time.Second), "a window at most")
 				if told, ok := resp.(kmsg.ThrottleResponse); assert.True(t, ok) {
 					throttleMs, _ := told.Throttle()
 					assert.EqualValues(t, 1000, throttleMs)
@@ -174,7 +175,7 @@ func TestAStrangerIsNotExemptFromTheLimitOfBrokers(t *testing.T) {
 	req := kmsg.NewPtrStopReplicaRequest()
 	req.Version = 3
 	w.ask(req)
-	assert.Positive(t, w.pausedFor())
+	assert.NotZero(t, w.mutedUntil())
 }
 
 // nothing is allowed.
@@ -190,20 +191,21 @@ func TestFollowersAndProducersThatWaitForNothingAreNotPaused(t *testing.T) {
 	fetch := kmsg.NewPtrFetchRequest()
 	fetch.Version, fetch.ReplicaID = 12, 2
 	w.ask(fetch)
-	assert.LessOrEqual(t, w.pausedFor(), time.Duration(0))
+	assert.Zero(t, w.mutedUntil())
 	produce := kmsg.NewPtrProduceRequest()
 	produce.Version = 9
 	require.True(t, w.handle("PLAINTEXT", frame(produce)).silent)
-	assert.LessOrEqual(t, w.pausedFor(), time.Duration(0))
+	assert.Zero(t, w.mutedUntil())
 
 	produce.Acks = 1
 	resp := w.ask(produce).(*kmsg.ProduceResponse)
 	assert.EqualValues(t, 1000, resp.ThrottleMillis)
-	assert.Positive(t, w.pausedFor())
+	assert.NotZero(t, w.mutedUntil())
 }
 
 // The time of a worker counts as much as that of the connection's goroutine; what a request waits for otherwise does not.
 func TestTheTimeOfWorkersCounts(t *testing.T) {
+	t.Parallel()
 	w, q := limited(t, quota.Request, 1e9)
 	const long = 50 * time.Millisecond
 	w.admin.alter = func(specs []admin.AlterSpec) []admin.AlterResult {
@@ -216,10 +218,10 @@ func TestTheTimeOfWorkersCounts(t *testing.T) {
 	req.Resources, req.Version = append(req.Resources, resource), 2
 	w.ask(req)
 	used := q.Rates(quota.Request, time.Now())[0].PerSecond // percent, over ten seconds
-	assert.GreaterOrEqual(t, used, 0.5)
+	assert.Greater(t, used, 0.3)
 
 	create := createTopicOf(7, 1)
-	create.(*kmsg.CreateTopicsRequest).TimeoutMillis = 300
+	create.(*kmsg.CreateTopicsRequest).TimeoutMillis = 1500
 	w.ask(create)
-	assert.Less(t, q.Rates(quota.Request, time.Now())[0].PerSecond-used, 3.0, "it waited for leaders that do not come")
+	assert.Less(t, q.Rates(quota.Request, time.Now())[0].PerSecond-used, 8.0, "it waited for leaders that do not come")
 }
