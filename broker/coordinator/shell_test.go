@@ -247,3 +247,29 @@ func TestTheNumberOfPartitionsCountsAsItWasFirstSeen(t *testing.T) {
 	count = 20
 	require.Equal(t, hash("g")%10, sh.PartitionFor("g"))
 }
+
+// The first to ask wakes the shard, which would run next.
+func TestWhoIsReadyGetsIntoOneBatch(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	m := newMemory()
+	sh := newShell(t, m, nil)
+	sh.Lead(0, 1)
+	awaitLoaded(t, sh)
+	const askers = 100
+	name, start := nameOn(sh, 0), make(chan struct{})
+	var asking sync.WaitGroup
+	for range askers {
+		asking.Go(func() {
+			<-start
+			answered := make(chan struct{})
+			sh.Do(name, func(core *sums, _ int64) {
+				core.add(1, false, func(int, error) { close(answered) })
+			}, func(error) { close(answered) })
+			<-answered
+		})
+	}
+	close(start)
+	asking.Wait()
+	require.Equal(t, askers, ask(t, sh, 0, func(c *sums) int { return c.total }))
+	require.Less(t, m.count(0), askers/4)
+}
