@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
+	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"barnabas/admin/cluster"
@@ -148,7 +150,17 @@ func (c *Console) write(w http.ResponseWriter, code int, file, name string, data
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(code)
-	_, _ = w.Write(out.Bytes()) // who has gone needs no answer
+	_, _ = io.WriteString(w, printable(out.String())) // who has gone needs no answer
+}
+
+// printable shows the control characters that are left in a page as signs: names may hold them, and pages are looked at in terminals too.
+func printable(page string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\r' {
+			return r
+		}
+		return control(r)
+	}, page)
 }
 
 // regions makes the live parts of a page.
@@ -167,7 +179,7 @@ func (c *Console) regions(ctx context.Context, p page, q question) (map[string]s
 		if err := c.templates[p.file].ExecuteTemplate(&out, name, f); err != nil {
 			return nil, err
 		}
-		regions[name] = out.String()
+		regions[name] = printable(out.String())
 	}
 	return regions, nil
 }

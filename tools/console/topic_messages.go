@@ -220,17 +220,25 @@ func shown(b []byte) shownBytes {
 func harmless(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
-		case r == '\n' || r == '\t':
-			return r
-		case r < ' ':
-			return 0x2400 + r // the picture of the control character
-		case r == 0x7f:
-			return '\u2421'
 		case r >= 0x80 && r < 0xa0, r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069, r == 0x200e, r == 0x200f, r == 0xfeff:
 			return utf8.RuneError
 		}
-		return r
+		return control(r)
 	}, text)
+}
+
+// control is the picture of a control character, and any other as it is.
+func control(r rune) rune {
+	const pictures, deleted = 0x2400, 0x2421
+	switch {
+	case r == '\n' || r == '\t':
+		return r
+	case r < ' ':
+		return pictures + r
+	case r == 0x7f:
+		return deleted
+	}
+	return r
 }
 
 // downloadedRecord is a row of a download. A key or value that is no text is in base64.
