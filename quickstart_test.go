@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -221,4 +223,35 @@ func TestQuickstartRefusesInOneSentenceAndTouchesNothing(t *testing.T) {
 		lane.Need(t, errors.As(err, &exit), "a folder for temporary files that other users may enter")
 		assert.Contains(t, string(out), "cannot be written")
 	})
+}
+
+func TestQuickstartServesTheConsole(t *testing.T) {
+	port, zk := free(t, 1)
+	console := cluster.Port(t)
+	s := startQuickstart(t, "--data", filepath.Join(t.TempDir(), "data"), "--port", strconv.Itoa(port), "--zookeeper-port", strconv.Itoa(zk), "--console-port", strconv.Itoa(console))
+	s.until(t, "Ctrl-C stops it")
+	assert.Contains(t, s.said.String(), "web console           http://"+loopback(console)+"/")
+	tool(t, "", "topic", "create", "orders", "--partitions", "2", "--bootstrap-server", loopback(port))
+	tool(t, "<script>alert(1)</script>\n", "kafka-console-producer", "--topic", "orders", "--bootstrap-server", loopback(port))
+
+	client := &http.Client{Timeout: 20 * time.Second}
+	defer client.CloseIdleConnections()
+	get := func(path string) (int, string) {
+		resp, err := client.Get("http://" + loopback(console) + path)
+		require.NoError(t, err)
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		return resp.StatusCode, string(body)
+	}
+	for path, want := range map[string]string{
+		"/": "Healthy: 1 broker answering", "/brokers": "127.0.0.1:" + strconv.Itoa(port), "/topics": `id="topic-orders"`, "/topic?name=orders": "Every replica is in sync.",
+		"/topic/config?name=orders": "retention.ms", "/topic/messages?name=orders": "&lt;script&gt;alert(1)&lt;/script&gt;", "/groups": "There are no groups.", "/moves": "Nothing moves.", "/doctor": "Nothing is wrong",
+		"/readyz": "ready", "/api/v1/health": `"healthy": true`,
+	} {
+		code, body := get(path)
+		assert.Equal(t, http.StatusOK, code, path)
+		assert.Contains(t, body, want, path)
+	}
+	s.interrupt(t)
 }
