@@ -55,7 +55,8 @@ func startMix(t *testing.T, ibp string, programs []cluster.Program, versions []s
 	}
 	zk := zktest.Real(t)
 	c := cluster.StartMixed(t, zk.Addr(), programs, map[string]string{"inter.broker.protocol.version": ibp, "min.insync.replicas": "2", "replica.lag.time.max.ms": "3000",
-		"zookeeper.session.timeout.ms": session, "controlled.shutdown.retry.backoff.ms": "500", "auto.leader.rebalance.enable": "false", "file.delete.delay.ms": "500"})
+		"zookeeper.session.timeout.ms": session, "controlled.shutdown.retry.backoff.ms": "500", "auto.leader.rebalance.enable": "false", "file.delete.delay.ms": "500",
+		"offsets.topic.num.partitions": "1", "transaction.state.log.num.partitions": "1"})
 	client, err := kgo.NewClient(kgo.SeedBrokers(c.Seeds()...), kgo.MetadataMinAge(20*time.Millisecond), kgo.UnknownTopicRetries(-1), kgo.RecordPartitioner(kgo.ManualPartitioner()),
 		kgo.RecordDeliveryTimeout(time.Minute), kgo.AllowIdempotentProduceCancellation())
 	require.NoError(t, err)
@@ -106,11 +107,14 @@ func TestMixedClustersKeepWhatTheyAcknowledge(t *testing.T) {
 	}
 }
 
-// finish ends a load, stops the brokers, and compares what they hold.
-func (m *mixed) finish(t *testing.T, load *history.Load, topic string) {
+// finish ends a load and the copying of it, stops the brokers, and compares what they hold.
+func (m *mixed) finish(t *testing.T, load *history.Load, topic string, copies ...*copying) {
 	t.Helper()
 	assert.Empty(t, load.Finish(t, history.Promise{Idempotent: true}))
 	assert.Empty(t, load.Refused())
+	for _, c := range copies {
+		c.judge()
+	}
 	m.WaitWhole(t, topic, mixedPartitions, 3)
 	var dirs []string
 	for _, b := range m.Brokers {
@@ -127,16 +131,20 @@ func (m *mixed) finish(t *testing.T, load *history.Load, topic string) {
 	t.Logf("%d records acknowledged; %s", load.Acked(), filepath.Base(t.Name()))
 }
 
-// The way users migrate, and the way back: brokers are replaced one at a time by the other kind, which takes over id, address and data directory, while the cluster is under load.
+// The way users migrate, and the way back: brokers are replaced one at a time by the other kind, which takes over id, address and data directory, while the cluster is under load and an
+// application copies all of it in transactions. Controller, coordinators and leaders go from one kind to the other in the middle of them.
 func TestRollingMigrationAndBack(t *testing.T) {
 	t.Parallel()
 	kafka := cluster.Kafka("2.8.2")
 	m := startMix(t, "2.8", []cluster.Program{kafka, kafka, kafka}, []string{"2.8.2"}, shortSession)
 	m.create(t, "moved", mixedPartitions)
-	load := history.Start(t, history.Config{Seeds: m.Seeds(), Topic: "moved", Producers: 3, PerSecond: 1500, MaxValue: 200})
+	m.create(t, copiedTopic, mixedPartitions)
+	load := history.Start(t, history.Config{Seeds: m.Seeds(), Topic: "moved", Producers: 3, PerSecond: 500, MaxValue: 200})
+	copies := startCopying(t, m.Cluster, "moved")
 	for _, next := range []cluster.Program{cluster.Barnabas, kafka} {
 		for _, b := range m.Brokers {
 			load.Progress(t, 500, "before broker "+strconv.Itoa(b.ID)+" changes hands")
+			copies.progress("before broker " + strconv.Itoa(b.ID) + " changes hands")
 			b.Stop(t)
 			b.Become(next)
 			b.Start(t)
@@ -144,6 +152,7 @@ func TestRollingMigrationAndBack(t *testing.T) {
 			m.WaitWhole(t, "moved", mixedPartitions, 3)
 		}
 		load.Progress(t, 500, "by three brokers of the other kind")
+		copies.progress("by three brokers of the other kind")
 	}
-	m.finish(t, load, "moved")
+	m.finish(t, load, "moved", copies)
 }
