@@ -33,6 +33,7 @@ var behaviours = []struct {
 	{"ATopicIsWrittenAsKafkaWritesIt", aTopicIsWrittenAsKafkaWritesIt},
 	{"OfManyWhoCreateOneTopicExactlyOneSucceeds", ofManyWhoCreateOneTopicExactlyOneSucceeds},
 	{"ValidatingWritesNothing", validatingWritesNothing},
+	{"APermitIsAskedForWhatIsAboutToBeWritten", aPermitIsAskedForWhatIsAboutToBeWritten},
 	{"ATopicMarkedForDeletionIsLeftAlone", aTopicMarkedForDeletionIsLeftAlone},
 	{"ATopicBeingReassignedIsNotEnlarged", aTopicBeingReassignedIsNotEnlarged},
 	{"NewPartitionsContinueTheRound", newPartitionsContinueTheRound},
@@ -139,6 +140,33 @@ func validatingWritesNothing(t *testing.T, a *Admin, zk *zkstate.Client) {
 	assert.Equal(t, `{"version":1,"config":{}}`, data(t, zk, "/config/topics/t"))
 	missing(t, zk, "/config/users/u")
 	missing(t, zk, "/config/changes/config_change_0000000000")
+}
+
+func aPermitIsAskedForWhatIsAboutToBeWritten(t *testing.T, a *Admin, zk *zkstate.Client) {
+	ctx := context.Background()
+	var asked []int
+	refuse := func(partitions int) error {
+		asked = append(asked, partitions)
+		return kerr.ThrottlingQuotaExceeded
+	}
+	spec := manual("t", 1)
+	spec.Permit = refuse
+	require.NoError(t, one(a.CreateTopics(ctx, []TopicSpec{spec}, true)), "only checked")
+	assert.Empty(t, asked)
+	assert.ErrorIs(t, one(a.CreateTopics(ctx, []TopicSpec{spec}, false)), kerr.ThrottlingQuotaExceeded)
+	missing(t, zk, "/brokers/topics/t")
+	missing(t, zk, "/config/topics/t")
+	require.NoError(t, one(a.CreateTopics(ctx, []TopicSpec{manual("t", 1)}, false)))
+	assert.ErrorIs(t, one(a.CreateTopics(ctx, []TopicSpec{spec}, false)), kerr.TopicAlreadyExists, "what fails anyway is not asked for")
+	before := data(t, zk, "/brokers/topics/t")
+	enlarge := func(count int32, validate bool) error {
+		return a.CreatePartitions(ctx, []PartitionsSpec{{Name: "t", Count: count, Permit: refuse}}, validate)[0].Err
+	}
+	require.NoError(t, enlarge(3, true))
+	assert.ErrorIs(t, enlarge(1, false), kerr.InvalidPartitions)
+	assert.ErrorIs(t, enlarge(3, false), kerr.ThrottlingQuotaExceeded)
+	assert.Equal(t, before, data(t, zk, "/brokers/topics/t"))
+	assert.Equal(t, []int{1, 2}, asked)
 }
 
 func aTopicMarkedForDeletionIsLeftAlone(t *testing.T, a *Admin, zk *zkstate.Client) {
