@@ -91,6 +91,9 @@ func (s *sessionNotes) leave(dirs []commitlog.DirInfo, session int64) {
 // remove takes back what was left, once the session is closed. The directories may already be another process's: its notes stay.
 func (s *sessionNotes) remove(dirs []commitlog.DirInfo) {
 	for _, dir := range dirs {
+		if dir.Err != nil {
+			continue
+		}
 		if note, err := s.read(dir.Path); err == nil && note.key.ID == s.left {
 			_ = s.fs.Remove(filepath.Join(dir.Path, noteFile)) // one that stays names a session that is over
 		}

@@ -9,7 +9,7 @@ import (
 
 // A session is a lease: no server ends it before its timeout has passed since the last packet that reached one. When that was, the client cannot know; but a packet that was answered reached a
 // server after it had left here. So the session cannot be over before the last answered packet left and the timeout has passed, by this process's monotonic clock, however long the process
-// slept, the answer lay in a buffer, or the network was cut.
+// slept, the answer lay in a buffer, or the network was cut. Who ends another process's session sooner (EndSession) knows that process to be dead.
 
 // lease is that of one session.
 type lease struct{ left atomic.Pointer[time.Time] }
