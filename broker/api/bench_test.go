@@ -1,13 +1,17 @@
 package api
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"barnabas/broker/partition"
 	"barnabas/broker/record"
+	"barnabas/broker/vfs"
 	"barnabas/broker/wire"
 )
 
@@ -53,6 +57,45 @@ func BenchmarkProduceOnePartition(b *testing.B) {
 		b.Fatal(err)
 	}
 	benchmarkHandle(b, produceOne(1, "one", 0, batch))
+}
+
+// numbers is text of some bytes that can be compressed by about a half.
+func numbers(rnd *rand.Rand, size int) (text []byte) {
+	for len(text) < size {
+		text = fmt.Appendf(text, "number: %d, ", rnd.Uint32())
+	}
+	return text[:size]
+}
+
+// BenchmarkDowngraded converts what one fetch of an old client finds, as it is sent.
+func BenchmarkDowngraded(b *testing.B) {
+	for _, codec := range []record.Codec{record.None, record.LZ4} {
+		b.Run(codec.String(), func(b *testing.B) {
+			rnd := rand.New(rand.NewPCG(1, 2))
+			var data []byte
+			for range 4 {
+				build := record.NewBuilder(record.BuilderOptions{Codec: codec})
+				for range 250 {
+					build.Append(1, nil, numbers(rnd, 1000))
+				}
+				batch, err := build.Build()
+				require.NoError(b, err)
+				data = append(data, batch...)
+			}
+			piece := make([]byte, 32<<10)
+			b.SetBytes(4 * 250 * 1000)
+			b.ReportAllocs()
+			for b.Loop() {
+				d := newDowngraded(vfs.NewRange(memory(data), 0, int64(len(data)), nil), record.Downgrade{To: 1})
+				require.NoError(b, d.begin())
+				for at := int64(0); at < d.length; at += int64(len(piece)) {
+					_, err := d.ReadAt(piece[:min(int64(len(piece)), d.length-at)], at)
+					require.NoError(b, err)
+				}
+				d.done()
+			}
+		})
+	}
 }
 
 func BenchmarkFetchOnePartition(b *testing.B) {

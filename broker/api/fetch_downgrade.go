@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -61,21 +62,27 @@ func (op *fetchCall) downgradeOne(r *partition.FetchResult, from int64, to int8)
 	for at := from; r.Records.Length > 0; {
 		source := newDowngraded(r.Records, record.Downgrade{To: to, From: from, Limits: log.Limits()})
 		source.asItIs = log.Config().Format.Magic() <= to
-		err := source.begin()
-		if err != nil {
+		if err := source.begin(); err != nil {
+			source.done()
 			return err
 		}
 		if source.length > 0 {
-			r.Records = vfs.NewRange(source, 0, source.length, r.Records.Release)
+			release := r.Records.Release
+			r.Records = vfs.NewRange(source, 0, source.length, func() {
+				release()
+				source.done()
+			})
 			return nil
 		}
 		// Nothing but what the old formats have no word for. Such readers cannot be told to go on, so this one goes on for
 		// them: else they would ask for the same offset for ever.
 		at = max(at, source.last) + 1
+		any := source.any
+		source.done()
 		length := int(r.Records.Length)
 		r.Records.Release()
 		r.Records = vfs.FileRange{}
-		if !source.any || at >= r.HighWatermark {
+		if !any || at >= r.HighWatermark {
 			return nil
 		}
 		next, err := log.Read(at, commitlog.ReadOptions{MaxBytes: length, MinOneBatch: true, UpTo: r.HighWatermark})
@@ -133,8 +140,27 @@ type downgraded struct {
 // downgradeWindow is how much of a log is read at once, unless an entry is larger.
 const downgradeWindow = 128 << 10
 
+// downgradeKept bounds what is kept of each piece of memory for the next fetch.
+const downgradeKept = 1 << 20
+
+// spareDowngradeds are empty ones that have the memory of those that are done.
+var spareDowngradeds = sync.Pool{New: func() any { return new(downgraded) }}
+
 func newDowngraded(from vfs.FileRange, to record.Downgrade) *downgraded {
-	return &downgraded{from: from, to: to, last: -1}
+	d := spareDowngradeds.Get().(*downgraded)
+	to.TakeRoom(&d.to)
+	d.from, d.to, d.last = from, to, -1
+	return d
+}
+
+// done gives the memory away: nothing is read any more.
+func (d *downgraded) done() {
+	if cap(d.window) <= downgradeKept && cap(d.ready) <= downgradeKept {
+		spare := &downgraded{window: d.window[:0], ready: d.ready[:0]}
+		spare.to.TakeRoom(&d.to)
+		spareDowngradeds.Put(spare)
+	}
+	d.window, d.unread, d.ready, d.given = nil, nil, nil, 0
 }
 
 // begin converts the first entry that becomes something, and settles the length: 0 when there is none.

@@ -105,3 +105,31 @@ func FuzzDowngradedRange(f *testing.F) {
 		}
 	})
 }
+
+// The memory of a fetch that is done serves the next one, and none that is still being read.
+func TestConvertedRecordsDoNotShareMemory(t *testing.T) {
+	data := joined(batchOf(record.None, 5, nil), batchOf(record.LZ4, 5, nil))
+	begun := func() *downgraded {
+		d := newDowngraded(vfs.NewRange(memory(data), 0, int64(len(data)), nil), record.Downgrade{To: 1})
+		require.NoError(t, d.begin())
+		return d
+	}
+	rest := func(d *downgraded) []byte {
+		p := make([]byte, d.length-d.at)
+		_, err := d.ReadAt(p, d.at)
+		require.NoError(t, err)
+		return p
+	}
+	want := rest(begun())
+	slow := begun()
+	head := make([]byte, 10)
+	_, err := slow.ReadAt(head, 0)
+	require.NoError(t, err)
+	for range 3 {
+		quick := begun()
+		require.Equal(t, want, rest(quick))
+		quick.done()
+		quick.done() // a second time it has nothing to give
+	}
+	require.Equal(t, want, append(head, rest(slow)...))
+}

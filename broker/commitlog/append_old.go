@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
@@ -76,10 +77,15 @@ func (c *Config) targetCodec(came record.Codec) Compression {
 	return c.Compression
 }
 
+// upgradeRooms is the memory of batches until they are written.
+var upgradeRooms = sync.Pool{New: func() any { return new(record.Room) }}
+
 // appendUpgraded makes one batch of messages.
 func (l *Log) appendUpgraded(set []record.Message, leaderEpoch int32, c *Config, o AppendOptions, info AppendInfo) (AppendInfo, error) {
 	target := c.targetCodec(set[0].Codec())
-	build := record.NewBuilder(record.BuilderOptions{Codec: target.Codec, Level: target.Level})
+	room := upgradeRooms.Get().(*record.Room)
+	defer upgradeRooms.Put(room)
+	build := record.NewBuilder(record.BuilderOptions{Codec: target.Codec, Level: target.Level, Room: room})
 	res, err := record.ValidateMessages(set, l.rules(c, o.Origin), func(r *record.Record) { build.Append(r.Timestamp, r.Key, r.Value) })
 	if err != nil {
 		return info.refuse(err)

@@ -2,6 +2,7 @@ package commitlog
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"runtime"
 	"testing"
 	"time"
@@ -28,6 +29,37 @@ func BenchmarkAppendAsLeader(b *testing.B) {
 			for b.Loop() {
 				batch.SetBaseOffset(0)
 				if _, err := l.AppendAsLeader(batch, 0, AppendOptions{RequireV2: true}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// numbers is text of some bytes that can be compressed by about a half.
+func numbers(rnd *rand.Rand, size int) (text []byte) {
+	for len(text) < size {
+		text = fmt.Appendf(text, "number: %d, ", rnd.Uint32())
+	}
+	return text[:size]
+}
+
+// BenchmarkAppendOfMessages makes batches of what clients of before 0.11 send.
+func BenchmarkAppendOfMessages(b *testing.B) {
+	for _, codec := range []record.Codec{record.None, record.LZ4} {
+		b.Run(codec.String(), func(b *testing.B) {
+			l := openManager(b, vfs.OS, benchConfig(), newClock(), b.TempDir()).log()
+			rnd := rand.New(rand.NewPCG(1, 2))
+			build := record.NewMessageBuilder(nil, nil, record.MessageOptions{Magic: 1, Codec: codec})
+			for i := range int64(250) {
+				build.Append(&record.Record{Offset: i, Timestamp: 1, Value: numbers(rnd, 1000)})
+			}
+			set, err := build.Build()
+			require.NoError(b, err)
+			b.SetBytes(250 * 1000)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := l.AppendAsLeader(set, 0, AppendOptions{}); err != nil {
 					b.Fatal(err)
 				}
 			}

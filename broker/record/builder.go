@@ -29,6 +29,21 @@ type BuilderOptions struct {
 	LeaderEpoch *int32
 	// DeleteHorizon, if not nil, is stored in place of the base timestamp (compaction, KIP-534).
 	DeleteHorizon *int64
+	// Room, if not nil, is the memory to build in.
+	Room *Room
+}
+
+// Room is the memory in which batches are built, one after the other: with the next one the batch before is void.
+type Room struct{ records, packed []byte }
+
+// roomKept bounds what is kept of each piece of memory.
+const roomKept = 1 << 20
+
+func kept(p []byte) []byte {
+	if cap(p) > roomKept {
+		return nil
+	}
+	return p
 }
 
 // Builder builds one batch of format v2. The first mistake of its caller is returned by Build.
@@ -44,7 +59,14 @@ type Builder struct {
 
 // NewBuilder starts a batch.
 func NewBuilder(o BuilderOptions) *Builder {
-	b := &Builder{o: o, buf: make([]byte, HeaderSize, 512), last: o.BaseOffset - 1, baseTime: NoTimestamp, maxTime: NoTimestamp}
+	b := &Builder{o: o, last: o.BaseOffset - 1, baseTime: NoTimestamp, maxTime: NoTimestamp}
+	if o.Room != nil {
+		b.buf = o.Room.records[:0]
+	}
+	if cap(b.buf) < HeaderSize {
+		b.buf = make([]byte, 0, 512)
+	}
+	b.buf = b.buf[:HeaderSize]
 	if o.DeleteHorizon != nil {
 		b.baseTime = *o.DeleteHorizon
 	}
@@ -140,15 +162,29 @@ func (b *Builder) Build() (Batch, error) {
 			level = DefaultLevel
 		}
 		var err error
-		if out, err = Compress(b.o.Codec, level, make([]byte, HeaderSize, HeaderSize+len(b.buf)/2), b.buf[HeaderSize:]); err != nil {
+		if out, err = Compress(b.o.Codec, level, b.packedRoom()[:HeaderSize], b.buf[HeaderSize:]); err != nil {
 			return nil, err
 		}
+		if b.o.Room != nil {
+			b.o.Room.packed = kept(out)
+		}
+	}
+	if b.o.Room != nil {
+		b.o.Room.records = kept(b.buf)
 	}
 	if int64(len(out)) > math.MaxInt32 {
 		return nil, fmt.Errorf("batch of %d bytes", len(out))
 	}
 	b.putHeader(out)
 	return out, nil
+}
+
+// packedRoom is where the batch is compressed to.
+func (b *Builder) packedRoom() []byte {
+	if b.o.Room != nil && cap(b.o.Room.packed) >= HeaderSize {
+		return b.o.Room.packed
+	}
+	return make([]byte, 0, HeaderSize+len(b.buf)/2)
 }
 
 func (b *Builder) putHeader(out []byte) {

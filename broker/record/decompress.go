@@ -12,34 +12,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 )
 
-// Decompress returns all of src decompressed in a slice of the caller's own. It fails with an *Invalid error: of
-// MESSAGE_TOO_LARGE past l.MaxDecompressed bytes, of INVALID_RECORD if src cannot be decompressed.
-func Decompress(c Codec, src []byte, l Limits) ([]byte, error) {
-	if c == None {
-		if len(src) > l.max() {
-			return nil, decompressError(c, errTooLarge)
-		}
-		return bytes.Clone(src), nil
-	}
-	var s stream
-	if err := s.open(c, src, l); err != nil {
-		return nil, err
-	}
-	defer s.close()
-	out := make([]byte, 0, min(4*len(src), l.max()))
-	for {
-		more, err := s.more()
-		if err != nil {
-			return nil, err
-		}
-		if !more {
-			return out, nil
-		}
-		out = append(out, s.buf[s.r:s.w]...)
-		s.r = s.w
-	}
-}
-
 // decoder is a pooled decompressor over bytes in memory; Close gives it back.
 type decoder struct {
 	io.Reader

@@ -24,6 +24,9 @@ type Downgrade struct {
 	scratch []byte
 }
 
+// TakeRoom takes over the memory in which another one worked.
+func (d *Downgrade) TakeRoom(from *Downgrade) { d.scratch, from.scratch = from.scratch, nil }
+
 // Append appends what becomes of an entry to dst. The error is an *Invalid or *Corrupt; dst is returned as it was then.
 func (d *Downgrade) Append(dst []byte, e Entry) ([]byte, error) {
 	if b, ok := e.Batch(); ok {
@@ -82,14 +85,9 @@ func (d *Downgrade) message(dst []byte, m Message) ([]byte, error) {
 	return d.built(dst, build)
 }
 
-// scratchKept bounds the room that is kept for the next entry.
-const scratchKept = 1 << 20
-
 func (d *Downgrade) built(dst []byte, build *MessageBuilder) ([]byte, error) {
 	out, err := build.Build()
-	if d.scratch = build.Scratch(); cap(d.scratch) > scratchKept {
-		d.scratch = nil
-	}
+	d.scratch = kept(build.Scratch())
 	if err != nil { // offsets that do not grow
 		return dst, invalid(err.Error())
 	}

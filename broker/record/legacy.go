@@ -165,7 +165,13 @@ func (m Message) Messages(l Limits) iter.Seq2[LegacyRecord, error] {
 			yield(m.record(), nil)
 			return
 		}
-		set, err := m.within(l)
+		var src stream
+		if err := m.openWithin(&src, l); err != nil {
+			yield(LegacyRecord{}, err)
+			return
+		}
+		defer src.close()
+		set, err := src.all()
 		if err != nil {
 			yield(LegacyRecord{}, err)
 			return
@@ -199,18 +205,18 @@ func (m Message) Messages(l Limits) iter.Seq2[LegacyRecord, error] {
 	}
 }
 
-// within decompresses the set that a wrapper holds.
-func (m Message) within(l Limits) ([]byte, error) {
+// openWithin opens the set that a wrapper holds.
+func (m Message) openWithin(src *stream, l Limits) error {
 	value := m.Value()
 	switch {
 	case value == nil:
-		return nil, invalidf("Found invalid compressed record set with null value (magic = %d)", m.Magic())
+		return invalidf("Found invalid compressed record set with null value (magic = %d)", m.Magic())
 	case m.Codec() == Zstd:
-		return nil, invalidf("Invalid wrapper compressionType found in legacy deep record iterator %d", m.Magic())
+		return invalidf("Invalid wrapper compressionType found in legacy deep record iterator %d", m.Magic())
 	case m.Codec() == LZ4 && m.Magic() == 0:
 		value = withLZ4HeaderChecksum(value)
 	}
-	return Decompress(m.Codec(), value, l)
+	return src.open(m.Codec(), value, l)
 }
 
 // baseOf is what to add to the offsets within.

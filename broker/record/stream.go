@@ -2,6 +2,7 @@ package record
 
 import (
 	"io"
+	"math"
 	"sync"
 )
 
@@ -97,6 +98,14 @@ func (s *stream) fill(n int) error {
 		}
 	}
 	return nil
+}
+
+// all makes everything readable and returns it, valid until close.
+func (s *stream) all() ([]byte, error) {
+	if err := s.fill(math.MaxInt); err != nil {
+		return nil, err
+	}
+	return s.buf[s.r:s.w], nil
 }
 
 // settled tells that all there is lies in the window: what record returned stays valid until close.

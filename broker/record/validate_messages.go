@@ -11,6 +11,7 @@ import "fmt"
 func ValidateMessages(set []Message, r Rules, step func(*Record)) (Result, error) {
 	v := validation{rules: r}
 	v.res.MaxTimestamp = NoTimestamp
+	var rec LegacyRecord // one for all: step would have each kept on the heap
 	for _, m := range set {
 		switch {
 		case m.Codec() != None && len(set) > 1:
@@ -21,7 +22,7 @@ func ValidateMessages(set []Message, r Rules, step func(*Record)) (Result, error
 			return Result{}, invalidf("Batch magic %d is not the same as the first batch's magic byte %d in topic partition %s",
 				m.Magic(), set[0].Magic(), r.Partition)
 		}
-		if err := v.messages(m, step); err != nil {
+		if err := v.messages(m, &rec, step); err != nil {
 			return Result{}, err
 		}
 		if v.faults > 0 {
@@ -32,19 +33,20 @@ func ValidateMessages(set []Message, r Rules, step func(*Record)) (Result, error
 }
 
 // messages judges those within a wrapper, or the one that m is.
-func (v *validation) messages(m Message, step func(*Record)) error {
+func (v *validation) messages(m Message, rec *LegacyRecord, step func(*Record)) error {
 	i := int32(-1)
-	for rec, err := range m.Messages(v.rules.Limits) {
+	for read, err := range m.Messages(v.rules.Limits) {
 		if err != nil {
 			return err
 		}
+		*rec = read
 		i++
 		if m.Codec() != None {
 			if err := rec.Message.CheckCRC(); err != nil {
 				return err
 			}
 		}
-		v.message(i, m, &rec)
+		v.message(i, m, rec)
 		if v.faults == 0 {
 			if rec.Timestamp > v.res.MaxTimestamp {
 				v.res.MaxTimestamp, v.res.OffsetDeltaOfMax = rec.Timestamp, int32(v.res.Count)
