@@ -74,9 +74,10 @@ func aSessionIsEndedThroughAnyServerThatAnswers(t *testing.T, addr string) {
 	require.NoError(t, err)
 	defer silent.Close()
 	here := newProxy(t, addr)
-	c := connect(t, here.addr()+","+silent.Addr().String()+","+addr, func(c *Config) { c.SessionTimeout = longSession })
+	c := connect(t, here.addr()+","+silent.Addr().String()+","+addr, func(c *Config) { c.SessionTimeout = longSession / 2 })
 	here.mute() // whichever server the client is at
-	_, err = c.EndSession(within(t, 20*time.Second), key) // a server that was asked first may have ended it meanwhile, since it was asked for a short timeout
+	// A server that swallowed the answer may have ended the session all the same, so it does not matter who did.
+	_, err = c.EndSession(within(t, 20*time.Second), key)
 	require.NoError(t, err)
 	here.cut()
 	here.heal()
