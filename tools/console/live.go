@@ -81,7 +81,7 @@ func (c *Console) serveEvents(w http.ResponseWriter, r *http.Request, who user) 
 		_, err := fmt.Fprint(w, text)
 		return err == nil && out.Flush() == nil
 	}
-	if !send("retry: 2000\n\n") {
+	if out.SetReadDeadline(time.Time{}) != nil || !send("retry: 2000\n\n") { // nothing more is read, and that must not end it
 		return
 	}
 	beat := time.NewTicker(heartbeat)

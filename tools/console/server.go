@@ -34,7 +34,7 @@ type Server struct {
 
 const (
 	headerTime = 5 * time.Second  // to send a request's header in
-	bodyTime   = 10 * time.Second // to send the whole request in
+	bodyTime   = 30 * time.Second // to send the whole request in; longer than askTime, since what is being answered ends with it
 	answerTime = time.Minute      // to take an answer in; streams set their own
 	askTime    = 20 * time.Second // that a page may ask brokers for
 	idleTime   = 2 * time.Minute
@@ -99,6 +99,7 @@ type Console struct {
 	order     []page            // all pages, in the order of the navigation
 	pages     map[string]page   // by path
 	actions   map[string]action // by path
+	places    chan struct{}     // one for each request under way, besides streams
 	views     views
 	picture   picture
 	keeper    keeper
@@ -134,7 +135,7 @@ func (c *crew) dismiss() {
 }
 
 func newConsole(cfg Config) (*Console, error) {
-	c := &Console{Config: cfg, order: allPages(), pages: map[string]page{}, actions: map[string]action{}}
+	c := &Console{Config: cfg, order: allPages(), pages: map[string]page{}, actions: map[string]action{}, places: make(chan struct{}, asksAtOnce)}
 	c.running, c.stop = context.WithCancel(context.Background())
 	for _, p := range c.order {
 		c.pages[p.path] = p
@@ -183,11 +184,10 @@ func (c *Console) handler() http.Handler {
 
 // limited gives a request its time and its place among those under way.
 func (c *Console) limited(serve handlerFunc) handlerFunc {
-	places := make(chan struct{}, asksAtOnce)
 	return func(w http.ResponseWriter, r *http.Request, who user) {
 		select {
-		case places <- struct{}{}:
-			defer func() { <-places }()
+		case c.places <- struct{}{}:
+			defer func() { <-c.places }()
 		default:
 			w.Header().Set("Retry-After", "1")
 			plain(w, http.StatusServiceUnavailable, "too many requests are under way")

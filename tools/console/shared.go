@@ -19,13 +19,14 @@ type shared[T any] struct {
 
 const (
 	restAfterReading = 4 // times what the reading took
+	longestRest      = 15 * time.Second
 	readTime         = 30 * time.Second
 )
 
 // get returns what is at most so old. load runs on a goroutine of its own, with a context that ends with running rather than with whoever happened to ask first.
 func (s *shared[T]) get(ctx context.Context, c *Console, oldest time.Duration, load func(ctx context.Context) (T, error)) (T, error) {
 	s.mu.Lock()
-	if s.reading == nil && !s.read.IsZero() && time.Since(s.read) < max(oldest, restAfterReading*s.took) {
+	if s.reading == nil && !s.read.IsZero() && time.Since(s.read) < s.good(oldest) {
 		defer s.mu.Unlock()
 		return s.value, s.err
 	}
@@ -48,6 +49,14 @@ func (s *shared[T]) get(ctx context.Context, c *Console, oldest time.Duration, l
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.value, s.err
+}
+
+// good is for how long what was read will do. A failure may have taken long, and is tried again as soon as somebody wants to know.
+func (s *shared[T]) good(oldest time.Duration) time.Duration {
+	if s.err != nil {
+		return oldest
+	}
+	return max(oldest, min(restAfterReading*s.took, longestRest))
 }
 
 func (s *shared[T]) load(running context.Context, reading chan struct{}, load func(ctx context.Context) (T, error)) {
