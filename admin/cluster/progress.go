@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -42,18 +43,22 @@ func (c *Cluster) Stored(ctx context.Context, partitions []plan.Partition) ([]St
 	for _, p := range partitions {
 		byTopic[p.Topic] = append(byTopic[p.Topic], p.ID)
 	}
-	var list []StoredReplica
+	var ids []int32
 	for _, b := range alive {
-		dirs, err := c.Dirs(ctx, b.ID, byTopic)
-		if err != nil {
-			return nil, err
-		}
-		for _, dir := range dirs {
+		ids = append(ids, b.ID)
+	}
+	all, failures := each(ctx, ids, func(ctx context.Context, id int32) ([]Dir, error) { return c.Dirs(ctx, id, byTopic) })
+	for _, id := range slices.Sorted(maps.Keys(failures)) {
+		return nil, fmt.Errorf("the log directories of broker %d: %w", id, failures[id])
+	}
+	var list []StoredReplica
+	for _, id := range ids {
+		for _, dir := range all[id] {
 			if dir.Err != nil {
 				continue
 			}
 			for _, r := range dir.Replicas {
-				list = append(list, StoredReplica{Replica{r.Partition, b.ID}, dir.Path, r.Size, r.OffsetLag, r.Future})
+				list = append(list, StoredReplica{Replica{r.Partition, id}, dir.Path, r.Size, r.OffsetLag, r.Future})
 			}
 		}
 	}

@@ -35,7 +35,7 @@ func (e *RefusedError) Error() string {
 func (e *RefusedError) Unwrap() []error { return slices.Collect(maps.Values(e.Partitions)) }
 
 // StartMoves starts reassignments. A rate (bytes a second; negative is none) holds them and all that moves already back; it is taken back here when nothing starts, and has to be taken back by Unthrottle when
-// all is over. Brokers that are not registered cannot be held back and are returned. Unless additional, it is refused while others run.
+// all is over. Of a RefusedError the other partitions have been started. Brokers that are not registered cannot be held back and are returned. Unless additional, it is refused while others run.
 func (c *Cluster) StartMoves(ctx context.Context, targets plan.Assignment, rate int64, additional bool) (unreachable []int32, err error) {
 	active, err := c.Moves(ctx)
 	if err != nil {
@@ -44,7 +44,7 @@ func (c *Cluster) StartMoves(ctx context.Context, targets plan.Assignment, rate 
 	if len(active) > 0 && !additional {
 		return nil, fmt.Errorf("%w, of %d partitions", ErrMoving, len(active))
 	}
-	now, err := c.admissible(ctx, targets)
+	now, err := c.Admissible(ctx, targets)
 	if err != nil {
 		return nil, err
 	}
@@ -63,8 +63,8 @@ func (c *Cluster) StartMoves(ctx context.Context, targets plan.Assignment, rate 
 	return unreachable, err
 }
 
-// admissible refuses partitions and brokers that are not there, and tells where the partitions are.
-func (c *Cluster) admissible(ctx context.Context, targets plan.Assignment) (plan.Assignment, error) {
+// Admissible refuses partitions and brokers that are not there, and tells where the partitions are.
+func (c *Cluster) Admissible(ctx context.Context, targets plan.Assignment) (plan.Assignment, error) {
 	alive, _, err := c.Brokers(ctx)
 	if err != nil {
 		return nil, err
@@ -120,8 +120,10 @@ func ThrottlesToEnd(topics []string, brokers []int32, active Moves) ([]string, [
 	return topics, brokers
 }
 
-// Unthrottle takes back the throttles of topics and of all registered brokers, but for what still moves.
+// Unthrottle takes back the throttles of topics and of all registered brokers, but for what still moves. It does so also when the context has ended, since nobody else would.
 func (c *Cluster) Unthrottle(ctx context.Context, topics []string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), TimeoutMs*time.Millisecond)
+	defer cancel()
 	active, err := c.Moves(ctx)
 	if err != nil {
 		return err

@@ -21,15 +21,16 @@ import (
 // mover is a cluster whose replicas are moved.
 type mover struct {
 	t      *testing.T
+	c      *cluster.Cluster
 	server string
 	dir    string
 }
 
 // newMover makes a topic of four partitions with some data, each with so many replicas that one broker can go.
 func newMover(t *testing.T, program cluster.Program, brokers int) *mover {
-	settings := map[string]string{"offsets.topic.num.partitions": "2", "auto.leader.rebalance.enable": "false", "replica.fetch.max.bytes": "1000", "replica.fetch.response.max.bytes": "1000"}
+	settings := map[string]string{"offsets.topic.num.partitions": "2", "auto.leader.rebalance.enable": "false", "zookeeper.session.timeout.ms": "6000", "replica.fetch.max.bytes": "1000", "replica.fetch.response.max.bytes": "1000"}
 	c := cluster.StartProgram(t, program, zktest.Embedded(t).Addr(), brokers, settings, func(int) map[string]string { return nil })
-	m := &mover{t, c.Bootstrap(), t.TempDir()}
+	m := &mover{t, c, c.Bootstrap(), t.TempDir()}
 	m.ok("topic create orders --partitions 4 --replication-factor " + strconv.Itoa(brokers-1))
 	c.WaitWhole(t, "orders", 4, brokers-1)
 	const batch = 60_000 // bytes, of one record: a throttled follower gets a batch now and then
@@ -180,9 +181,22 @@ func TestABrokerIsDrainedAndFilledAgain(t *testing.T) {
 	for _, goal := range []string{"spread", "leaders", "bytes", "racks", "fill 1", "replace 1 2"} {
 		m.ok("plan " + goal)
 	}
+	elsewhere := filepath.Join(m.dir, "elsewhere.json")
+	require.NoError(t, os.WriteFile(elsewhere, []byte(`{"version":1,"partitions":[{"topic":"orders","partition":99,"replicas":[1]}]}`), 0o600))
+	assert.Equal(t, 3, m.run("reassign run "+elsewhere+" --dry-run").code)
 	assert.Equal(t, 3, m.run("plan drain 9").code)
 	assert.Equal(t, 3, m.run("plan fill 9").code)
 	assert.Equal(t, 3, m.run("plan rf 2 --topic nope").code)
+
+	m.ok("topic rf orders 2")
+	m.ok("reassign watch")
+	m.c.Brokers[brokers-1].Kill(t)
+	got := m.ok("broker drain 3 --wait")
+	assert.Contains(t, got.stderr, "Broker 3 has no replicas any more")
+	now, _ = m.replicas()
+	for _, replicas := range now {
+		assert.ElementsMatch(t, []int32{1, 2}, replicas)
+	}
 }
 
 func TestABrokerOfApacheKafkaIsDrained(t *testing.T) {

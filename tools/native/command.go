@@ -120,7 +120,7 @@ func (d command) build() *cli.Command {
 			case n < d.least, d.most >= 0 && n > d.most:
 				return refuse(ctx, wrongUsage("takes %s", d.wanted()), true)
 			}
-			return d.perform(ctx, format)
+			return d.perform(ctx, strings.TrimSuffix(format, "-rows"))
 		}}
 }
 

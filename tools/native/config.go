@@ -228,7 +228,11 @@ func (c *call) alter(kind, name string, set []cluster.Setting, remove []string) 
 	case "user", "client":
 		err = c.alterQuotas(kind, name, set, remove, d.DryRun)
 	default:
-		err = c.cluster.AlterEntity(c.ctx, kind == "topic", strings.TrimPrefix(name, map[bool]string{true: everybody}[kind == "broker"]), set, remove, d.DryRun)
+		resource := name
+		if kind == "broker" && name == everybody {
+			resource = ""
+		}
+		err = c.cluster.AlterEntity(c.ctx, kind == "topic", resource, set, remove, d.DryRun)
 	}
 	for _, s := range set {
 		_ = d.result(change{Kind: kind, Name: name, Action: "set", What: s.Name, From: own[s.Name], To: &s.Value}, err)
@@ -282,22 +286,18 @@ func (d *diffDocument) show(w io.Writer) {
 
 // differing are the settings that two lists have with different values; what is told to nobody is not compared.
 func differing(left, right []settingLine) []diffLine {
-	values := func(list []settingLine) map[string]settingLine {
-		out := map[string]settingLine{}
-		for _, s := range list {
-			out[s.Name] = s
-		}
-		return out
+	a, b, hidden := map[string]*string{}, map[string]*string{}, map[string]bool{}
+	for _, s := range left {
+		a[s.Name], hidden[s.Name] = s.Value, s.Sensitive
 	}
-	a, b := values(left), values(right)
-	all := map[string]bool{}
-	for _, s := range slices.Concat(left, right) {
-		all[s.Name] = !s.Sensitive && (!all[s.Name] || !s.Sensitive)
+	for _, s := range right {
+		b[s.Name], hidden[s.Name] = s.Value, hidden[s.Name] || s.Sensitive
 	}
 	out := []diffLine{}
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		l, r := a[name].Value, b[name].Value
-		if all[name] && (l == nil) != (r == nil) || all[name] && l != nil && *l != *r {
+	for _, name := range slices.Sorted(maps.Keys(hidden)) {
+		l, r := a[name], b[name]
+		same := l == r || l != nil && r != nil && *l == *r
+		if !same && !hidden[name] {
 			out = append(out, diffLine{name, l, r})
 		}
 	}

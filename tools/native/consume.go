@@ -57,13 +57,12 @@ Fields: topic, partition, offset, timestamp (milliseconds; -1 is none), timestam
 // consumption is one run of consume.
 type consumption struct {
 	*call
-	topic    string
-	parts    []*reading // by partition
-	wanted   func(*kgo.Record) bool
-	print    func(*kgo.Record) error
-	left     int // records that may still be printed; -1: any number
-	out      *bufio.Writer
-	flushing bool // after each look: somebody is watching
+	topic  string
+	parts  []*reading // by partition
+	wanted func(*kgo.Record) bool
+	print  func(*kgo.Record) error
+	left   int // records that may still be printed; -1: any number
+	out    *bufio.Writer
 }
 
 // reading is a partition as far as it has been read.
@@ -145,7 +144,7 @@ func (k *consumption) printer() (func(*kgo.Record) error, error) {
 			return nil
 		}, err
 	}
-	format := strings.TrimSuffix(k.String("output"), "-rows")
+	format := strings.TrimSuffix(k.String("output"), "-rows") // JSON is by rows anyway
 	return func(r *kgo.Record) error {
 		if format == "yaml" {
 			fmt.Fprintln(k.out, "---")

@@ -69,7 +69,8 @@ func drain(c *call) (document, error) {
 // stepDown has others lead what a broker leads, before anything is copied. A partition that nobody else can lead yet is led by it until its replica has moved.
 func (c *call) stepDown(w *cluster.World, id int32, to plan.Assignment) error {
 	first := w.StepDown([]int32{id}, to)
-	if len(first) == 0 || len(w.Moving) > 0 {
+	alive := slices.ContainsFunc(w.Alive, func(b cluster.Broker) bool { return b.ID == id })
+	if len(first) == 0 || len(w.Moving) > 0 || !alive {
 		return nil
 	}
 	if _, err := c.cluster.StartMoves(c.ctx, first, -1, false); err != nil {

@@ -72,7 +72,8 @@ func produce(c *call) (document, error) {
 	if err := c.needTopics([]string{topic}); err != nil {
 		return nil, err
 	}
-	opts := []kgo.Opt{kgo.DefaultProduceTopic(topic)}
+	const retries = 30 // about a minute; the library's delivery timeout would begin at the record's own time, which may be long ago
+	opts := []kgo.Opt{kgo.DefaultProduceTopic(topic), kgo.RecordRetries(retries)}
 	if c.IsSet("partition") || c.Bool("keep-partition") {
 		opts = append(opts, kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	}

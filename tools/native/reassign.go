@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -58,6 +59,9 @@ Fields: dry_run, changes (kind, name, action, what, from, to, done, error).`,
 			if err != nil {
 				return nil, err
 			}
+			if _, err := c.cluster.Admissible(c.ctx, targets); err != nil {
+				return nil, err
+			}
 			d := planOf("run", w, targets)
 			if err := save(c.String("rollback"), d.Rollback); err != nil {
 				return nil, err
@@ -91,16 +95,20 @@ func (c *call) carryOut(w *cluster.World, d *planDocument, targets plan.Assignme
 		if err != nil && !errors.As(err, &refused) {
 			return nil, err
 		}
+		started := maps.Clone(targets)
+		if refused != nil {
+			maps.DeleteFunc(started, func(p plan.Partition, _ []int32) bool { return refused.Partitions[p] != nil })
+		}
+		if waits && len(started) > 0 {
+			if err := c.awaitMoves(w, started, rate >= 0); err != nil {
+				return nil, err
+			}
+		}
 		if refused != nil {
 			for _, m := range d.Moves {
 				_ = out.result(moved(m, action), refused.Partitions[plan.Partition{Topic: m.Topic, ID: m.Partition}])
 			}
 			return out, exitOf(refused)
-		}
-		if waits {
-			if err := c.awaitMoves(w, targets, rate >= 0); err != nil {
-				return nil, err
-			}
 		}
 	}
 	for _, m := range d.Moves {
