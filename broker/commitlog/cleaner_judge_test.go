@@ -63,9 +63,9 @@ func (k *keyedLoad) batch(t testing.TB, at int64) (record.Batch, Origin) {
 	return batch, Client
 }
 
-// allBatches reads a log from its start to its end.
-func allBatches(t testing.TB, l *Log) []record.Batch {
-	var out []record.Batch
+// allEntries reads a log from its start to its end.
+func allEntries(t testing.TB, l *Log) []record.Entry {
+	var out []record.Entry
 	for from := l.StartOffset(); from < l.EndOffset(); {
 		r, err := l.Read(from, ReadOptions{MaxBytes: 1 << 20, MinOneBatch: true, UpTo: l.EndOffset()})
 		require.NoError(t, err)
@@ -76,10 +76,21 @@ func allBatches(t testing.TB, l *Log) []record.Batch {
 			return out // compaction has left nothing before the end
 		}
 		for len(data) > 0 {
-			b, rest, err := record.Next(data)
+			e, rest, err := record.NextEntry(data)
 			require.NoError(t, err)
-			require.NoError(t, b.CheckCRC())
-			out, data, from = append(out, b), rest, b.NextOffset()
+			require.NoError(t, checkEntry(e))
+			out, data, from = append(out, e), rest, e.LastOffset()+1
+		}
+	}
+	return out
+}
+
+// allBatches is allEntries of format v2.
+func allBatches(t testing.TB, l *Log) []record.Batch {
+	var out []record.Batch
+	for _, e := range allEntries(t, l) {
+		if b, ok := e.Batch(); ok {
+			out = append(out, b)
 		}
 	}
 	return out

@@ -24,10 +24,15 @@ func (m *model) stored() []plainBatch {
 		require.NoError(m.t, err)
 		s.file.release()
 		for len(data) > 0 {
-			b, rest, err := record.Next(data)
+			e, rest, err := record.NextEntry(data)
 			require.NoError(m.t, err)
-			require.NoError(m.t, b.CheckCRC())
-			out, data = append(out, plainOf(m.t, b)), rest
+			require.NoError(m.t, checkEntry(e))
+			if b, ok := e.Batch(); ok {
+				out = append(out, plainOf(m.t, b))
+			} else {
+				out = append(out, plainOfMessage(m.t, record.Message(e)))
+			}
+			data = rest
 		}
 	}
 	return out
@@ -41,7 +46,7 @@ func (m *model) present() []plainBatch {
 
 func plainOf(t *testing.T, b record.Batch) plainBatch {
 	p := plainBatch{plainHeader: plainHeader{
-		b.BaseOffset(), b.LastOffset(), b.PartitionLeaderEpoch(), b.ProducerID(), b.LastSequence(), b.IsTransactional(), b.IsControl(),
+		2, b.BaseOffset(), b.LastOffset(), b.PartitionLeaderEpoch(), b.ProducerID(), b.LastSequence(), b.IsTransactional(), b.IsControl(),
 		b.IsLogAppendTime(), b.MaxTimestamp(), -1,
 	}}
 	if b.HasDeleteHorizon() {
@@ -113,6 +118,9 @@ func (m *model) check() {
 	}
 	m.checkRange(p.start + m.rng.Int64N(p.end-p.start))
 	m.checkTimes()
+	if m.messages && m.plain.high > m.plain.start {
+		m.checkDowngraded(m.plain.start + m.rng.Int64N(m.plain.high-m.plain.start))
+	}
 }
 
 func (m *model) checkRange(from int64) {
@@ -133,9 +141,7 @@ func (m *model) checkRange(from int64) {
 				require.Equal(m.t, [2]string{r.key, r.value}, [2]string{string(got[i].Key), string(got[i].Value)}, "%v", m.trace)
 				require.Equal(m.t, [2]bool{r.keyless, r.null}, [2]bool{got[i].Key == nil, got[i].Value == nil}, "%v", m.trace)
 			}
-			epoch, ok := m.log.EpochAt(r.offset)
-			require.True(m.t, ok, "%v", m.trace)
-			require.Equal(m.t, b.epoch, epoch, "offset %d: %v", r.offset, m.trace)
+			m.checkEpoch(b, r.offset)
 			i++
 		}
 	}
@@ -209,6 +215,7 @@ func (m *model) requireLatest() {
 	stable := max(m.log.LastStableOffset(), m.plain.decided)
 	batches := allBatches(m.t, m.log)
 	have := committedView(m.t, batches, stable, byIndex(m.t, m.log, batches))
+	m.seeMessages(have, stable)
 	for key, w := range m.plain.latest(stable) {
 		h, ok := have[key]
 		if !ok && (w.null || w.offset < m.plain.deleted) {

@@ -1,6 +1,7 @@
 package commitlog
 
 import (
+	"slices"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -42,8 +43,8 @@ func (m *model) compact() {
 	require.LessOrEqual(m.t, upTo, bound, "%v", m.trace)
 	require.Greater(m.t, upTo, m.plain.cleanTo(), "%v", m.trace)
 	require.True(m.t, upTo == bound || room < 1<<20, "%v", m.trace)
-	states := m.cleanings(segments, cleaning{
-		first: segments[0].base, upTo: upTo, nowMs: now, retainMs: m.config.DeleteRetentionMs, isLast: m.lastOfEach(),
+	states := m.cleanings(cleaning{
+		segments: segments, upTo: upTo, nowMs: now, retainMs: m.config.DeleteRetentionMs, isLast: m.lastOfEach(),
 	})
 	if overtaken {
 		m.counts["overtaken"]++
@@ -123,10 +124,10 @@ func (m *model) lastOfEach() func(plainHeader) bool {
 
 // cleanings are the states that a cleaning may leave when it is cut off: done and noted, done, done up to one segment after
 // the other, from the last one to the first.
-func (m *model) cleanings(segments []segmentPlace, c cleaning) []plainLog {
+func (m *model) cleanings(c cleaning) []plainLog {
 	c.untouched = m.plain.end
 	var bases []int64
-	for _, s := range segments {
+	for _, s := range c.segments {
 		if s.base >= c.upTo {
 			c.untouched = min(c.untouched, s.base)
 		} else {
@@ -166,18 +167,35 @@ func (m *model) count(before *plainLog, inPart bool) {
 		m.counts["in part"]++
 	}
 	left := map[int64]bool{}
+	wrappers := map[int64]int{} // records of each, by the first offset
+	latest := map[string]int64{}
+	for _, b := range before.batches {
+		for _, r := range b.records {
+			latest[r.key] = r.offset
+		}
+	}
 	for _, b := range m.plain.batches {
-		if len(b.records) == 0 {
+		switch {
+		case len(b.records) == 0:
 			m.counts["empty batches"]++
+		case b.magic < 2:
+			wrappers[b.first()] = len(b.records)
 		}
 		for _, r := range b.records {
 			left[r.offset] = true
 		}
 	}
 	for _, b := range before.batches {
+		if n := len(b.records); b.magic < 2 && n > 1 && slices.ContainsFunc(b.records, func(r plainRecord) bool { return left[r.offset] }) && wrappers[b.first()] < n {
+			m.counts["wrappers made smaller"]++
+		}
 		for _, r := range b.records {
 			switch {
 			case left[r.offset]:
+			case b.magic < 2 && r.null && latest[r.key] == r.offset:
+				m.counts["tombstones in messages gone"]++
+			case b.magic < 2:
+				m.counts["messages gone"]++
 			case b.control:
 				m.counts["markers gone"]++
 			case r.null && b.horizon >= 0:

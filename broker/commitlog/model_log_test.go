@@ -15,6 +15,9 @@ import (
 //   - A cleaning touches nothing at or behind the first offset that is not stable. A committed record gives way to a later
 //     one of its key that the cleaning knows, a tombstone to the passing of its horizon, an aborted record to nothing at
 //     all, and a marker to its horizon once no batch of its transaction is left. What a producer sent last leaves its batch.
+//   - A message of format v0 or v1 is a batch that knows its last offset alone, one record or a wrapper of many. It belongs to
+//     no producer and no leader epoch, and ends the history of those before it. Cleaned, it ends with its last record that is
+//     left; a tombstone in it goes by the age of its segment.
 type plainLog struct {
 	journal []plainBatch // all that was appended and not cut off again
 	batches []plainBatch // what is left of it; those before the first segment are only remembered, a power cut may bring them back
@@ -30,7 +33,8 @@ type plainLog struct {
 
 // plainHeader is what a reader, a producer or a later cleaning can tell batches by.
 type plainHeader struct {
-	base, last    int64
+	magic         int8
+	base, last    int64 // of a message both are the offset of its last record
 	epoch         int32 // of the leader
 	pid           int64 // -1: none
 	lastSeq       int32
@@ -58,8 +62,25 @@ func (b plainBatch) equal(o plainBatch) bool {
 	return b.plainHeader == o.plainHeader && slices.Equal(b.records, o.records)
 }
 
-// segmentPlace is where a segment begins and how large it is.
-type segmentPlace struct{ base, size int64 }
+// first is the first offset that there is a record of.
+func (b plainBatch) first() int64 {
+	if b.magic < 2 {
+		return b.records[0].offset
+	}
+	return b.base
+}
+
+// segmentPlace is where a segment begins, how large it is, and when it was written to last.
+type segmentPlace struct{ base, size, modified int64 }
+
+// holder is which of the segments holds offset.
+func holder(segments []segmentPlace, offset int64) int {
+	i := len(segments) - 1
+	for i > 0 && segments[i].base > offset {
+		i--
+	}
+	return i
+}
 
 func (p *plainLog) append(b plainBatch) {
 	p.journal, p.batches = append(p.journal, b), append(p.batches, b)
@@ -76,7 +97,7 @@ func (p *plainLog) cut(offset int64) int64 {
 	reaches := func(b plainBatch) bool { return b.last >= offset }
 	for _, b := range p.batches {
 		if reaches(b) {
-			offset = min(offset, b.base)
+			offset = min(offset, b.first())
 		}
 	}
 	p.batches = slices.DeleteFunc(slices.Clone(p.batches), reaches)
@@ -122,7 +143,7 @@ func (p *plainLog) undecided() map[int64]int64 {
 // boundary is the first end of a batch at or behind offset.
 func (p *plainLog) boundary(offset int64) int64 {
 	for _, b := range p.batches {
-		if b.base < offset && b.last >= offset {
+		if b.first() < offset && b.last >= offset {
 			return b.last + 1
 		}
 	}
@@ -225,23 +246,20 @@ func (p *plainLog) newest(from, upTo int64) int64 {
 // cleanable says up to where a cleaning may look: the base of the segment that holds the first offset which is not stable,
 // or whose records are younger than min.compaction.lag.ms. false when nothing is there to be cleaned.
 func (p *plainLog) cleanable(segments []segmentPlace, stable, nowMs, lagMs int64) (bound int64, worthIt bool) {
-	holder := func(offset int64) int {
-		i := len(segments) - 1
-		for i > 0 && segments[i].base > offset {
-			i--
-		}
-		return i
-	}
 	active := len(segments) - 1
 	limit := min(stable, segments[active].base)
-	first := holder(p.cleanTo())
+	first := holder(segments, p.cleanTo())
 	for i := first; i < active && lagMs > 0; i++ {
-		if p.newest(segments[i].base, segments[i+1].base) > nowMs-lagMs {
+		newest := p.newest(segments[i].base, segments[i+1].base)
+		if newest < 0 {
+			newest = segments[i].modified
+		}
+		if newest > nowMs-lagMs {
 			limit = min(limit, segments[i].base)
 			break
 		}
 	}
-	last := holder(max(limit, p.cleanTo()))
+	last := holder(segments, max(limit, p.cleanTo()))
 	for _, s := range segments[first:max(first, last)] {
 		worthIt = worthIt || s.size > 0
 	}
@@ -250,7 +268,7 @@ func (p *plainLog) cleanable(segments []segmentPlace, stable, nowMs, lagMs int64
 
 // cleaning is what the model has to be told of one.
 type cleaning struct {
-	first     int64                  // base of the first segment: what lies before is gone
+	segments  []segmentPlace         // what lies before the first is gone
 	untouched int64                  // base of the first segment that is not written anew
 	upTo      int64                  // the keys of what is dirty were read up to here
 	nowMs     int64                  // when
@@ -269,34 +287,47 @@ func (p *plainLog) clean(c cleaning) {
 			}
 		}
 	}
+	horizon := int64(0) // a tombstone in a message goes with a segment that is not younger
+	for _, segment := range c.segments {
+		if segment.base < dirty {
+			horizon = segment.modified - c.retainMs
+		}
+	}
 	met := map[int64]bool{} // producers of whose transaction there is a batch
 	var left []plainBatch
 	for _, b := range p.batches {
-		if b.last < c.first || b.base >= c.untouched {
+		if b.last < c.segments[0].base || b.base >= c.untouched {
 			left = append(left, b)
 			continue
 		}
-		if b.control {
+		switch {
+		case b.control:
 			b = b.afterAll(met[b.pid], c)
 			delete(met, b.pid)
-		} else {
+		case b.magic < 2:
+			tombstonesGo := c.segments[holder(c.segments, b.last)].modified <= horizon
+			b = b.with(func(r plainRecord) bool { return p.survives(r, tombstonesGo, last, c) }, c)
+		default:
 			met[b.pid] = met[b.pid] || b.transactional
-			b = b.with(func(r plainRecord) bool { return !aborted[b.base] && p.survives(r, b.horizon, last, c) }, c)
+			tombstonesGo := b.horizon >= 0 && c.nowMs >= b.horizon
+			b = b.with(func(r plainRecord) bool { return !aborted[b.base] && p.survives(r, tombstonesGo, last, c) }, c)
 		}
 		if len(b.records) > 0 || c.isLast(b.plainHeader) {
 			left = append(left, b)
 		}
 	}
-	p.batches, p.dirty, p.decided = left, c.upTo, max(p.decided, c.upTo)
+	// A map that was full ends inside of a batch. The rest of it is committed too.
+	p.decided = max(p.decided, p.boundary(c.upTo))
+	p.batches, p.dirty = left, c.upTo
 }
 
-func (p *plainLog) survives(r plainRecord, horizon int64, last map[string]int64, c cleaning) bool {
+func (p *plainLog) survives(r plainRecord, tombstonesGo bool, last map[string]int64, c cleaning) bool {
 	switch {
 	case r.offset < p.start:
 		return false
 	case r.offset >= c.upTo:
 		return true
-	case r.keyless, r.null && horizon >= 0 && c.nowMs >= horizon:
+	case r.keyless, r.null && tombstonesGo:
 		return false
 	}
 	later, known := last[r.key]
@@ -318,10 +349,13 @@ func (b plainBatch) with(survives func(plainRecord) bool, c cleaning) plainBatch
 	case !b.appendTime:
 		b.newest = newest
 	}
-	if tombstones && b.horizon < 0 {
+	b.records = stay
+	switch {
+	case b.magic < 2 && len(stay) > 0:
+		b.base, b.last = stay[len(stay)-1].offset, stay[len(stay)-1].offset
+	case b.magic == 2 && tombstones && b.horizon < 0:
 		b.horizon = c.nowMs + c.retainMs
 	}
-	b.records = stay
 	return b
 }
 

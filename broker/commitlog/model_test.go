@@ -1,8 +1,8 @@
 package commitlog
 
-// Random operations on a real log and on a plain list (model_log_test.go), which must agree after each: appends of all
-// kinds, transactions, cuts at both ends, retention, compaction, other settings, restarts, power cuts, also in the middle of a
-// compaction. A seed is one order of events: BARNABAS_SEED=7 (or 7-20) runs it again.
+// Random operations on a real log and on a plain list (model_log_test.go), which must agree after each: appends of all kinds
+// and formats (model_formats_test.go), transactions, cuts at both ends, retention, compaction, other settings, restarts, power
+// cuts, also in the middle of a compaction. A seed is one order of events: BARNABAS_SEED=7 (or 7-20) runs it again.
 
 import (
 	"fmt"
@@ -42,8 +42,12 @@ type model struct {
 	sent      map[int64][]byte // batches as they were appended, by base offset
 	// unsure: the log was read again after records were cleaned or deleted, and they may have been all that told of a producer.
 	unsure bool
-	counts map[string]int
-	trace  []string
+	// messages: the log's format changes, and clients of all ages write to it. Messages have stood before forgotten, which may
+	// have ended the history of epochs there.
+	messages  bool
+	forgotten int64
+	counts    map[string]int
+	trace     []string
 }
 
 func newModel(t *testing.T, seed uint64) *model {
@@ -56,6 +60,9 @@ func newModel(t *testing.T, seed uint64) *model {
 	m.config.SegmentBytes, m.config.IndexInterval, m.config.SegmentIndexBytes = 3000, 300, 64
 	m.config.DeleteRetentionMs, m.config.MinCleanableDirtyRatio = 2000, 0
 	m.config.LogAppendTime = m.rng.IntN(5) == 0
+	if m.messages = seed%2 == 0; m.messages {
+		m.config.DeleteRetentionMs = 100 // the times of files, which a restart forgets here, have to be that far apart
+	}
 	m.policy()
 	m.open()
 	return m
@@ -75,7 +82,8 @@ func (m *model) policy() {
 	case 2:
 		c.MinCompactionLagMs = 1500
 	}
-	m.note("policy compact %v, delete %v, %d ms, %d bytes, lag %d", c.CleanupCompact, c.CleanupDelete, c.RetentionMs, c.RetentionBytes, c.MinCompactionLagMs)
+	m.format()
+	m.note("policy compact %v, delete %v, %d ms, %d bytes, lag %d, magic %d", c.CleanupCompact, c.CleanupDelete, c.RetentionMs, c.RetentionBytes, c.MinCompactionLagMs, c.Format.Magic())
 	if m.log != nil {
 		m.log.SetConfig(m.config)
 	}
@@ -103,7 +111,7 @@ func (m *model) nowMs() int64 { return m.clock.at.UnixMilli() }
 func (m *model) places() []segmentPlace {
 	var out []segmentPlace
 	for _, s := range m.log.list() {
-		out = append(out, segmentPlace{s.base, s.size.Load()})
+		out = append(out, segmentPlace{s.base, s.size.Load(), s.modified})
 	}
 	return out
 }
@@ -128,49 +136,39 @@ func nextSequence(last int32) int32 {
 }
 
 func (m *model) produce(pid int64) {
-	o := record.BuilderOptions{Codec: record.Codec(m.rng.IntN(5))}
-	b := plainBatch{plainHeader: plainHeader{base: m.plain.end, epoch: m.epoch, pid: -1, lastSeq: record.NoSequence, horizon: -1, newest: -1, appendTime: m.config.LogAppendTime}}
+	w := m.wording(pid)
 	n := 1 + m.rng.IntN(5)
-	if pid > 0 {
+	var producer *record.Producer
+	if w.magic == 2 && w.kept == 2 && pid > 0 {
 		p := m.producer(pid)
-		o.Producer = &p
-		b.pid, b.transactional, b.lastSeq = pid, p.Transactional, record.AddSequence(p.BaseSequence, int32(n-1))
+		producer = &p
+	} else {
+		pid = record.NoProducerID
 	}
-	build := record.NewBuilder(o)
+	var list []record.Record
 	for i := range n {
-		r := plainRecord{offset: m.plain.end + int64(i), ts: m.nowMs() + int64(m.rng.IntN(1000))}
-		r.keyless = !m.config.CleanupCompact && m.rng.IntN(2) == 0
-		r.null = !r.keyless && m.rng.IntN(5) == 0
-		var key, value []byte
-		if !r.keyless {
-			r.key = fmt.Sprint("k", m.rng.IntN(25))
-			key = []byte(r.key)
+		r := record.Record{Offset: m.plain.end + int64(i), Timestamp: m.nowMs() + int64(m.rng.IntN(1000))}
+		if m.config.CleanupCompact || m.rng.IntN(2) == 0 {
+			r.Key = fmt.Append(nil, "k", m.rng.IntN(25))
 		}
-		if !r.null {
-			r.value = fmt.Sprint(r.offset, "-", strings.Repeat("v", m.rng.IntN(200)))
-			value = []byte(r.value)
+		if r.Key == nil || m.rng.IntN(5) > 0 {
+			r.Value = fmt.Append(nil, r.Offset, "-", strings.Repeat("v", m.rng.IntN(200)))
 		}
-		build.Append(r.ts, key, value)
-		if m.config.LogAppendTime {
-			r.ts = m.nowMs()
-		}
-		b.records, b.newest, b.last = append(b.records, r), max(b.newest, r.ts), r.offset
+		list = append(list, r)
 	}
-	batch, err := build.Build()
-	require.NoError(m.t, err)
-	m.note("produce %d-%d of pid %d", b.base, b.last, pid)
-	info, err := m.log.AppendAsLeader(batch, m.epoch, AppendOptions{RequireV2: true})
+	m.note("produce %d-%d of pid %d, magic %d kept as %d, %v kept as %v", m.plain.end, m.plain.end+int64(n-1), pid, w.magic, w.kept, w.codec, w.keptCodec)
+	info, err := m.log.AppendAsLeader(w.say(m.t, list, producer), m.epoch, AppendOptions{RequireV2: w.magic == 2})
 	require.NoError(m.t, err, "%v", m.trace)
-	require.Equal(m.t, [2]int64{b.base, b.last}, [2]int64{info.FirstOffset, info.LastOffset}, "%v", m.trace)
-	m.append(b, batch)
+	require.Equal(m.t, [2]int64{m.plain.end, m.plain.end + int64(n-1)}, [2]int64{info.FirstOffset, info.LastOffset}, "%v", m.trace)
+	m.appended(w.plain(m, list, producer))
 	m.clock.advance(time.Duration(m.rng.IntN(40)) * time.Millisecond)
 }
 
 // endTxn writes a marker.
 func (m *model) endTxn() {
 	pid := int64(1 + m.rng.IntN(3))
-	if _, open := m.plain.undecided()[pid]; !open || !m.log.HasOpenTransaction(pid) {
-		return
+	if _, open := m.plain.undecided()[pid]; !open || !m.log.HasOpenTransaction(pid) || m.config.Format != FormatV2 {
+		return // a log of messages takes no markers
 	}
 	kind := record.ControlType(m.rng.IntN(2))
 	m.note("%v of pid %d at %d", kind, pid, m.plain.end)
@@ -178,15 +176,27 @@ func (m *model) endTxn() {
 	info, err := m.log.AppendAsLeader(batch, m.epoch, AppendOptions{Origin: Coordinator})
 	require.NoError(m.t, err, "%v", m.trace)
 	require.Equal(m.t, m.plain.end, info.LastOffset)
-	m.append(plainBatch{
-		plainHeader{m.plain.end, m.plain.end, m.epoch, pid, record.NoSequence, true, true, m.config.LogAppendTime, m.nowMs(), -1},
+	m.appended([]plainBatch{{
+		plainHeader{2, m.plain.end, m.plain.end, m.epoch, pid, record.NoSequence, true, true, m.config.LogAppendTime, m.nowMs(), -1},
 		[]plainRecord{{offset: m.plain.end, ts: m.nowMs(), aborts: kind == record.Abort}},
-	}, batch)
+	}})
 }
 
-func (m *model) append(b plainBatch, stamped []byte) {
-	m.sent[b.base] = stamped
-	m.plain.append(b)
+// appended takes note of what was appended, and keeps it as it is stored now.
+func (m *model) appended(batches []plainBatch) {
+	r, err := m.log.Read(m.plain.end, ReadOptions{MaxBytes: 1 << 20, UpTo: m.log.EndOffset()})
+	require.NoError(m.t, err, "%v", m.trace)
+	data, err := r.Range.ReadAll()
+	require.NoError(m.t, err)
+	r.Range.Release()
+	for _, b := range batches {
+		e, rest, err := record.NextEntry(data)
+		require.NoError(m.t, err, "%v", m.trace)
+		m.sent[b.base], data = e, rest
+		m.plain.append(b)
+	}
+	require.Empty(m.t, data, "%v", m.trace)
+	m.forget()
 }
 
 func (m *model) commit() {
@@ -332,13 +342,14 @@ func (m *model) reloaded() {
 // resend brings back what was committed and is lost, as the leader would.
 func (m *model) resend(batches []plainBatch) {
 	for _, b := range batches {
-		if b.last < m.plain.end || b.base >= m.committed { // the first one may begin before the log does
+		if b.last < m.plain.end || b.first() >= m.committed { // the first one may begin before the log does
 			continue
 		}
 		m.note("%d-%d again", b.base, b.last)
 		_, err := m.log.AppendAsFollower(slices.Clone(m.sent[b.base]))
 		require.NoError(m.t, err, "%v", m.trace)
 		m.plain.append(b)
+		m.forget()
 	}
 }
 
@@ -445,7 +456,7 @@ func TestRandomOperationsAgreeWithAPlainList(t *testing.T) {
 	}
 	t.Logf("%d seeds of %d operations; compactions: %v", last-first+1, modelSteps, total)
 	if last-first >= modelSeeds-1 && !t.Failed() {
-		for _, what := range []string{"done", "in part", "interrupted", "overtaken", "records gone", "tombstones gone", "markers gone", "empty batches"} {
+		for _, what := range []string{"messages gone", "tombstones in messages gone", "wrappers made smaller", "down-converted", "done", "in part", "interrupted", "overtaken", "records gone", "tombstones gone", "markers gone", "empty batches"} {
 			require.Positive(t, total[what], what)
 		}
 	}
