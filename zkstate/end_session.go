@@ -57,7 +57,7 @@ func (c *Client) EndSession(ctx context.Context, key SessionKey) (bool, error) {
 	return false, errors.Join(errs...)
 }
 
-// endSessionAt takes the session over from whichever server has it, and closes it.
+// endSessionAt takes the session over from whichever server has it, and closes it. It asks for limit as the session's timeout, so that one whose closing fails halfway does not last much longer.
 func endSessionAt(ctx context.Context, wire *dialer, server string, key SessionKey, limit time.Duration) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
