@@ -53,15 +53,20 @@ func (s *servedConsole) close() error {
 	return s.Close()
 }
 
+// consoleUsers are who may use this broker's console.
+func consoleUsers(v *config.Values) (console.Users, error) {
+	users, err := console.ReadUsers(v.String("barnabas.console.users"))
+	if err != nil {
+		return nil, fmt.Errorf("barnabas.console.users: %w", err)
+	}
+	return users, nil
+}
+
 // serveConsole shows the cluster at barnabas.console.listener; an empty one means nowhere.
-func (n *node) serveConsole(v *config.Values) error {
+func (n *node) serveConsole(v *config.Values, users console.Users) error {
 	listener := v.String("barnabas.console.listener")
 	if listener == "" {
 		return nil
-	}
-	users, err := console.ReadUsers(v.String("barnabas.console.users"))
-	if err != nil {
-		return fmt.Errorf("barnabas.console.users: %w", err)
 	}
 	server, err := n.broker.AdvertisedBetweenBrokers()
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"barnabas/config"
 	"barnabas/controller"
 	"barnabas/ssl"
+	"barnabas/tools/console"
 	"barnabas/zkstate"
 )
 
@@ -43,6 +44,10 @@ func startNode(v *config.Values, log *logrus.Entry) (*node, error) {
 	if v.String("zookeeper.connect") == "" {
 		return nil, errors.New("zookeeper.connect is not set: a broker needs ZooKeeper")
 	}
+	users, err := consoleUsers(v)
+	if err != nil {
+		return nil, err
+	}
 	secure, err := ssl.ZooKeeper(v.String)
 	if err != nil {
 		return nil, err
@@ -60,14 +65,14 @@ func startNode(v *config.Values, log *logrus.Entry) (*node, error) {
 		return nil, fmt.Errorf("ZooKeeper at %s: %w", v.String("zookeeper.connect"), err)
 	}
 	n := &node{log: log, zk: zk}
-	if err := n.start(v); err != nil {
+	if err := n.start(v, users); err != nil {
 		zk.Close()
 		return nil, err
 	}
 	return n, nil
 }
 
-func (n *node) start(v *config.Values) error {
+func (n *node) start(v *config.Values, users console.Users) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	n.cancel = cancel
 	events := n.zk.Subscribe()
@@ -97,10 +102,10 @@ func (n *node) start(v *config.Values) error {
 		err = n.serveMetrics(v.String("barnabas.metrics.listener"))
 	}
 	if err == nil {
-		err = n.zk.ThroughSessions(ctx, "registering", func() error { return n.broker.Register(ctx) })
+		err = n.serveConsole(v, users)
 	}
 	if err == nil {
-		err = n.serveConsole(v)
+		err = n.zk.ThroughSessions(ctx, "registering", func() error { return n.broker.Register(ctx) })
 	}
 	if err != nil {
 		cancel()

@@ -54,7 +54,7 @@ func isLoopback(addr net.Addr) bool {
 func (g guard) String() string {
 	switch {
 	case g.users != nil:
-		return "users sign in"
+		return "for those who sign in"
 	case g.local:
 		return "open to everybody on this machine"
 	}
