@@ -117,14 +117,40 @@ func TestAWatcherWhoDoesNotTakeInIsDropped(t *testing.T) {
 }
 
 func TestManyWhoAskAtOnceCostOneLook(t *testing.T) {
-	f := newFake()
-	s := serve(t, f, nil)
-	for range 20 {
-		s.page("/brokers")
+	s := serve(t, newFake(), nil)
+	var one shared[int]
+	looks, proceed := make(chan struct{}, 10), make(chan struct{})
+	load := func(context.Context) (int, error) {
+		looks <- struct{}{}
+		<-proceed
+		return 7, nil
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	assert.LessOrEqual(t, f.looked, 2)
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	answers := make(chan int, 10)
+	for range 10 {
+		go func() {
+			n, _ := one.get(ctx, s.console, time.Minute, load)
+			answers <- n
+		}()
+	}
+	<-looks
+	close(proceed)
+	for range 10 {
+		assert.Equal(t, 7, <-answers)
+	}
+	assert.Empty(t, looks)
+	one.forget()
+	_, err := one.get(ctx, s.console, time.Minute, load)
+	require.NoError(t, err)
+	assert.Len(t, looks, 1)
+}
+
+func TestAFailureIsNotKeptForLong(t *testing.T) {
+	slow := shared[int]{took: time.Minute, err: errors.New("unable to dial")}
+	assert.Equal(t, time.Second, slow.good(time.Second))
+	slow.err = nil
+	assert.Equal(t, longestRest, slow.good(time.Second))
 }
 
 func TestTheKeeperRestsWhenNobodyWasHereForLong(t *testing.T) {

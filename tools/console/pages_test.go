@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -64,10 +63,8 @@ func TestThousandsOfTopicsAreShortPages(t *testing.T) {
 		f.snapshot.Topics = append(f.snapshot.Topics, cluster.Topic{Name: fmt.Sprintf("topic-%04d", i), ReplicationFactor: 1, Partitions: []cluster.Partition{{Leader: 1, LeaderAlive: true, Replicas: replicas(1), ISR: replicas(1)}}})
 	}
 	s := serve(t, f, nil)
-	s.page("/topics")
-	began := time.Now()
 	body := s.page("/topics")
-	assert.Less(t, time.Since(began), time.Second)
+	assert.Less(t, len(body), 64<<10)
 	assert.Equal(t, rowsPerPage, strings.Count(body, `<tr id="topic-`))
 	assert.Contains(t, body, "1–100 of 5\u202f001")
 	assert.Contains(t, body, `href="/topics?page=2"`)
