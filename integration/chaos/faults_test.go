@@ -53,7 +53,7 @@ func runFaults(t *testing.T, brokers, partitions int) {
 	began := time.Now()
 	var g *guard
 	if seed%2 == 1 {
-		g = newGuard(t)
+		g = newGuard(t, 1_000_000)
 	}
 	w := makeWorld(t, brokers, partitions, seed, g, nil)
 	load := history.Start(t, history.Config{Seeds: w.entries(), Readers: w.Seeds(), Options: w.credentials(), Topic: loaded, Producers: producers, PerSecond: number("BARNABAS_CHAOS_RATE", defaultRate), MaxValue: 120})

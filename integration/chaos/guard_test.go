@@ -27,10 +27,7 @@ const (
 	worker        = "worker"
 	workersSecret = "worker-secret"
 
-	// How often everybody has to prove anew who he is, and what a worker may produce and consume at each broker, in bytes a second: less than one that has been kept waiting has to catch up with.
-	reauthEvery = 4 * time.Second
-	produceRate = 400_000
-	consumeRate = 800_000
+	reauthEvery = 4 * time.Second // so often everybody has to prove anew who he is
 )
 
 // guard stands at the brokers' doors: they are reached by SASL_SSL, also by each other, access lists decide what clients may do, and quotas how much of it. Who looks after a world comes in by
@@ -39,10 +36,12 @@ type guard struct {
 	tls     *tls.Config
 	pem     map[string]string // what is in the files that brokers are given; their users could not read these where they are
 	entries map[int]string    // where the brokers are reached
+	rate    float64           // bytes that workers may produce at each broker in a second; they may consume twice as many
 }
 
-func newGuard(t testing.TB) *guard {
-	g := &guard{tls: &tls.Config{RootCAs: x509.NewCertPool(), ServerName: "127.0.0.1"}, pem: map[string]string{}, entries: map[int]string{}}
+// newGuard makes one whose rate should be above what the world's load is, and below what comes together while it cannot be written.
+func newGuard(t testing.TB, rate float64) *guard {
+	g := &guard{rate: rate, tls: &tls.Config{RootCAs: x509.NewCertPool(), ServerName: "127.0.0.1"}, pem: map[string]string{}, entries: map[int]string{}}
 	for _, file := range []string{"ca.pem", "broker.pem", "broker-key.pem"} {
 		text, err := os.ReadFile(filepath.Join("..", "security", "testdata", file))
 		require.NoError(t, err)
@@ -95,7 +94,7 @@ func (g *guard) letIn(t testing.TB, seeds []string) {
 	name := worker
 	limits, err := adm.AlterClientQuotas(lane.Patience(t), []kadm.AlterClientQuotaEntry{{
 		Entity: kadm.ClientQuotaEntity{{Type: "user", Name: &name}},
-		Ops:    []kadm.AlterClientQuotaOp{{Key: "producer_byte_rate", Value: produceRate}, {Key: "consumer_byte_rate", Value: consumeRate}},
+		Ops:    []kadm.AlterClientQuotaOp{{Key: "producer_byte_rate", Value: g.rate}, {Key: "consumer_byte_rate", Value: 2 * g.rate}},
 	}})
 	require.NoError(t, err)
 	for _, l := range limits {
@@ -140,7 +139,7 @@ func (w *world) credentials() []kgo.Opt {
 
 // throughTap are a client's options, with those that make it be heard.
 func (w *world) throughTap(l *listener, opts ...kgo.Opt) []kgo.Opt {
-	all := []kgo.Opt{kgo.SeedBrokers(w.entries()...), kgo.Dialer(l.tap.DialContext)}
+	all := []kgo.Opt{kgo.SeedBrokers(w.entries()...), kgo.Dialer(l.tap.DialContext), kgo.AlwaysRetryEOF()}
 	if w.guard != nil {
 		all = append(all, w.sasl())
 	}

@@ -89,6 +89,7 @@ func Start(t testing.TB, cfg Config) *Load {
 			kgo.MetadataMinAge(50 * time.Millisecond), kgo.MaxBufferedRecords(cfg.Buffered), kgo.ProducerLinger(time.Millisecond), kgo.RecordRetries(1 << 30),
 			// A broker that has just started, or has not been told of a new topic yet, answers that there is no such topic; the client would believe it after four times.
 			kgo.UnknownTopicRetries(-1),
+			kgo.AlwaysRetryEOF(), // a broker that dies under a new connection is not one that wants TLS
 			kgo.RetryBackoffFn(func(int) time.Duration { return 20 * time.Millisecond }),
 		}, cfg.options(id)...)...)
 		require.NoError(t, err)
