@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"os"
+	"time"
 
 	"barnabas/broker/record"
 	"barnabas/broker/vfs"
@@ -112,6 +113,10 @@ func (o *cleanOutput) finish() error {
 	err := s.installLocked(&o.index)
 	s.mu.Unlock()
 	if err != nil {
+		return err
+	}
+	// Messages without timestamps are as old as their file, also at the next start.
+	if err := o.place.fs.SetModified(o.f.Name(), time.UnixMilli(s.modified)); err != nil {
 		return err
 	}
 	if err := errors.Join(o.f.Sync(), s.offsets.sync(o.place, s.base), s.times.sync(o.place, s.base)); err != nil {

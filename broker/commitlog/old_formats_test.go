@@ -3,6 +3,8 @@ package commitlog
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -306,4 +308,25 @@ func TestMessagesWithoutTimeAreNotCompactedBeforeTheirTime(t *testing.T) {
 	require.False(t, m.cleanOnce())
 	clk.advance(2 * time.Second)
 	require.True(t, m.cleanOnce())
+}
+
+// A start knows of messages without timestamps only what their file says.
+func TestACompactionKeepsTheTimeOfTheFile(t *testing.T) {
+	c := compacted()
+	c.Format = FormatV0
+	clk := newClock()
+	m := openManager(t, vfs.OS, c, clk, t.TempDir())
+	l := m.log()
+	for range 3 {
+		_, err := l.AppendAsLeader(batchSpec{count: 5, keys: true}.build(t), 0, AppendOptions{RequireV2: true})
+		require.NoError(t, err)
+		require.NoError(t, l.Roll())
+	}
+	written := clk.at
+	l.SetHighWatermark(l.EndOffset())
+	clk.advance(time.Hour)
+	require.True(t, m.cleanOnce())
+	info, err := os.Stat(filepath.Join(l.Dir(), fileName(0, logSuffix)))
+	require.NoError(t, err)
+	require.Equal(t, written.UnixMilli(), info.ModTime().UnixMilli())
 }

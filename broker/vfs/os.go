@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"sync/atomic"
+	"time"
 )
 
 type osFS struct{}
@@ -36,6 +37,7 @@ func (osFS) RemoveAll(name string) error                       { return os.Remov
 func (osFS) MkdirAll(name string, perm fs.FileMode) error      { return os.MkdirAll(name, perm) }
 func (osFS) ReadDir(name string) ([]fs.DirEntry, error)        { return os.ReadDir(name) }
 func (osFS) Stat(name string) (fs.FileInfo, error)             { return os.Stat(name) }
+func (osFS) SetModified(name string, at time.Time) error       { return os.Chtimes(name, at, at) }
 func (osFS) Space(dir string) (total, usable int64, err error) { return diskSpace(dir) }
 
 func (osFS) SyncDir(dir string) error {

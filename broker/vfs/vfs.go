@@ -18,6 +18,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"time"
 )
 
 // ErrLocked is returned (wrapped) by FS.Lock when another process, Barnabas or Apache Kafka, or another holder in this
@@ -47,6 +48,8 @@ type FS interface {
 	ReadDir(name string) ([]fs.DirEntry, error)
 	// Stat describes a file or directory.
 	Stat(name string) (fs.FileInfo, error)
+	// SetModified gives a file the time of its last change, until the next change. Durable after Sync.
+	SetModified(name string, at time.Time) error
 	// SyncDir makes the names of a directory durable.
 	SyncDir(dir string) error
 	// Lock creates the file name if need be and takes an exclusive lock on it, or fails at once with ErrLocked. The
