@@ -17,6 +17,9 @@ type Piece struct {
 	End     int64         // the high watermark
 }
 
+// decompressor is shared, since it keeps what it needs for the next batch.
+var decompressor = kgo.DefaultDecompressor()
+
 const fetchWaitMs = 500 // for a first byte
 
 // namedFetch is a Fetch below version 13, from which on topics have ids instead of names: brokers that give topics no ids serve both.
@@ -50,6 +53,6 @@ func (c *Cluster) Read(ctx context.Context, leader int32, p plan.Partition, from
 	if err := Answered(got.ErrorCode, nil); err != nil {
 		return Piece{}, err
 	}
-	read, next := kgo.ProcessFetchPartition(kgo.ProcessFetchPartitionOpts{KeepControlRecords: true, Offset: from, Topic: p.Topic, Partition: p.ID}, got, kgo.DefaultDecompressor(), nil)
+	read, next := kgo.ProcessFetchPartition(kgo.ProcessFetchPartitionOpts{KeepControlRecords: true, Offset: from, Topic: p.Topic, Partition: p.ID}, got, decompressor, nil)
 	return Piece{read.Records, next, got.HighWatermark}, read.Err
 }

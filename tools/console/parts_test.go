@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -162,6 +163,25 @@ func TestAScanSaysHowFarItCameAndWhereToGoOn(t *testing.T) {
 	assert.Equal(t, "enough records were read", got.Stopped)
 	assert.Equal(t, int64(20), got.Scanned)
 	assert.Equal(t, int64(20), got.Next)
+}
+
+func TestOnlyAFewScanAtOnce(t *testing.T) {
+	s := serve(t, newFake(), nil)
+	for range scansAtOnce {
+		s.console.scans <- struct{}{}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	q := question{values: url.Values{"name": {"orders"}}}
+	_, err := s.console.snapshot(ctx, time.Minute)
+	require.NoError(t, err)
+	cancel()
+	_, err = topicMessages(ctx, s.console, q)
+	require.ErrorIs(t, err, context.Canceled, "it waits for a place")
+	<-s.console.scans
+	ctx, cancel = context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	_, err = topicMessages(ctx, s.console, q)
+	require.NoError(t, err)
 }
 
 func TestBytesAreShownForPeople(t *testing.T) {

@@ -33,16 +33,17 @@ type Server struct {
 }
 
 const (
-	headerTime = 5 * time.Second  // to send a request's header in
-	bodyTime   = 30 * time.Second // to send the whole request in; longer than askTime, since what is being answered ends with it
-	answerTime = time.Minute      // to take an answer in; streams set their own
-	askTime    = 20 * time.Second // that a page may ask brokers for
-	idleTime   = 2 * time.Minute
-	closeTime  = time.Second
-	maxHeader  = 32 << 10
-	maxBody    = 1 << 20
-	maxURL     = 8 << 10
-	asksAtOnce = 64 // requests under way, besides streams
+	headerTime  = 5 * time.Second  // to send a request's header in
+	bodyTime    = 30 * time.Second // to send the whole request in; longer than askTime, since what is being answered ends with it
+	answerTime  = time.Minute      // to take an answer in; streams set their own
+	askTime     = 20 * time.Second // that a page may ask brokers for
+	idleTime    = 2 * time.Minute
+	closeTime   = time.Second
+	maxHeader   = 32 << 10
+	maxBody     = 1 << 20
+	maxURL      = 8 << 10
+	asksAtOnce  = 64 // requests under way, besides streams
+	scansAtOnce = 2  // each holds up to scanBytes
 )
 
 // Serve listens and answers until Close.
@@ -100,6 +101,7 @@ type Console struct {
 	pages     map[string]page   // by path
 	actions   map[string]action // by path
 	places    chan struct{}     // one for each request under way, besides streams
+	scans     chan struct{}     // one for each scan under way
 	views     views
 	picture   picture
 	keeper    keeper
@@ -135,7 +137,7 @@ func (c *crew) dismiss() {
 }
 
 func newConsole(cfg Config) (*Console, error) {
-	c := &Console{Config: cfg, order: allPages(), pages: map[string]page{}, actions: map[string]action{}, places: make(chan struct{}, asksAtOnce)}
+	c := &Console{Config: cfg, order: allPages(), pages: map[string]page{}, actions: map[string]action{}, places: make(chan struct{}, asksAtOnce), scans: make(chan struct{}, scansAtOnce)}
 	c.running, c.stop = context.WithCancel(context.Background())
 	for _, p := range c.order {
 		c.pages[p.path] = p

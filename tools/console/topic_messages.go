@@ -83,6 +83,12 @@ func topicMessages(ctx context.Context, c *Console, q question) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	select {
+	case c.scans <- struct{}{}:
+		defer func() { <-c.scans }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 	if d.Found, err = s.run(ctx, c.Cluster); err != nil {
 		return nil, err
 	}
