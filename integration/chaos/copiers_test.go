@@ -47,11 +47,12 @@ type library struct {
 	copiers  int
 	run      func(c *copiers, number uint32) // copies until the context of them all ends
 	verbatim bool                            // a copied value is the record as it was, without a name of its own
+	perHarm  int                             // transactions that are at least committed for each coordinator that comes to harm
 }
 
 var (
-	franzCopiers  = library{topic: "copied", copiers: copierCount, run: copyWithFranz}
-	saramaCopiers = library{topic: "copied-by-sarama", copiers: 2, run: copyWithSarama}
+	franzCopiers  = library{topic: "copied", copiers: copierCount, run: copyWithFranz, perHarm: 2}
+	saramaCopiers = library{topic: "copied-by-sarama", copiers: 2, run: copyWithSarama, perHarm: 2}
 )
 
 // startCopiers starts copiers, each of which runs in a goroutine of its own.
