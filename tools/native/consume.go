@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"regexp"
 	"slices"
 	"strconv"
@@ -413,24 +412,6 @@ func (k *consumption) tail(n int) error {
 		if err := k.print(r); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// lines reads lines that are bounded, each with its number.
-func lines(from io.Reader, each func(number int, line []byte) error) error {
-	const longest = 64 << 20
-	scanner := bufio.NewScanner(from)
-	scanner.Buffer(make([]byte, 64<<10), longest)
-	number := 0
-	for scanner.Scan() {
-		number++
-		if err := each(number, scanner.Bytes()); err != nil {
-			return err
-		}
-	}
-	if err := scanner.Err(); err != nil {
-		return fmt.Errorf("line %d: %w", number+1, err)
 	}
 	return nil
 }

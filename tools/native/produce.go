@@ -1,15 +1,17 @@
 package native
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
+	"maps"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/urfave/cli/v2"
@@ -72,8 +74,7 @@ func produce(c *call) (document, error) {
 	if err := c.needTopics([]string{topic}); err != nil {
 		return nil, err
 	}
-	const retries = 30 // about a minute; the library's delivery timeout would begin at the record's own time, which may be long ago
-	opts := []kgo.Opt{kgo.DefaultProduceTopic(topic), kgo.RecordRetries(retries)}
+	opts := []kgo.Opt{kgo.DefaultProduceTopic(topic)}
 	if c.IsSet("partition") || c.Bool("keep-partition") {
 		opts = append(opts, kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	}
@@ -82,8 +83,11 @@ func produce(c *call) (document, error) {
 		return nil, err
 	}
 	defer client.Close()
-	s := &sending{said: &producedDocument{Version: documentVersion, Topic: topic, DryRun: c.Bool("dry-run"), Partitions: map[string]int64{}}}
-	bad := lines(c.App.Reader, func(number int, line []byte) error {
+	ctx, giveUp := context.WithCancelCause(c.ctx)
+	defer giveUp(nil)
+	s := newSending(&producedDocument{Version: documentVersion, Topic: topic, DryRun: c.Bool("dry-run"), Partitions: map[string]int64{}}, func() { giveUp(errUntaken) })
+	defer s.idle.Stop()
+	bad := lines(ctx, c.App.Reader, func(number int, line []byte) error {
 		r, err := parse(line)
 		if err != nil {
 			return fmt.Errorf("line %d: %w", number, err)
@@ -92,38 +96,52 @@ func produce(c *call) (document, error) {
 			s.said.Records++
 			return nil
 		}
-		client.Produce(c.ctx, r, s.done)
+		s.send()
+		client.Produce(ctx, r, s.done)
 		return s.failure()
 	})
-	if err := client.Flush(c.ctx); err != nil {
+	if err := client.Flush(ctx); err != nil {
 		bad = errors.Join(bad, err)
 	}
-	s.mu.Lock() // callbacks are over after a flush, unless it was given up
-	defer s.mu.Unlock()
-	switch {
-	case errors.Is(c.ctx.Err(), context.Canceled):
-		return s.said, Failed
-	case s.err != nil:
-		if bad == nil || errors.Is(bad, s.err) {
-			return s.said, exitOf(s.err)
-		}
-	}
-	if bad != nil {
-		return s.said, bad
-	}
-	return s.said, nil
+	return s.end(context.Cause(ctx), bad)
 }
+
+// untaken is for how long no broker may take a record before the rest is given up. The library's own delivery timeout would begin at the record's time, which may be long ago.
+const untaken = time.Minute
+
+var errUntaken = fmt.Errorf("for %v no broker has taken a record", untaken)
 
 // sending counts what became of records.
 type sending struct {
 	mu   sync.Mutex
 	said *producedDocument
 	err  error
+	open int         // sent and not answered for
+	idle *time.Timer // since a broker took a record, while some are open
+}
+
+func newSending(said *producedDocument, giveUp func()) *sending {
+	s := &sending{said: said, idle: time.AfterFunc(untaken, giveUp)}
+	s.idle.Stop()
+	return s
+}
+
+func (s *sending) send() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open++; s.open == 1 {
+		s.idle.Reset(untaken)
+	}
 }
 
 func (s *sending) done(r *kgo.Record, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.open--; s.open > 0 {
+		s.idle.Reset(untaken)
+	} else {
+		s.idle.Stop()
+	}
 	if err == nil {
 		s.said.Records++
 		s.said.Partitions[strconv.Itoa(int(r.Partition))]++
@@ -138,6 +156,26 @@ func (s *sending) failure() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.err
+}
+
+// end says what came of all: ended is why sending was given up, if it was, and bad what ended the reading.
+func (s *sending) end(ended, bad error) (document, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	said := *s.said // answers may still come
+	said.Partitions = maps.Clone(said.Partitions)
+	switch {
+	case ended != nil:
+		said.Failed += s.open
+		said.Error = words("%v", ended)
+		if errors.Is(ended, errUntaken) {
+			return &said, Unreachable
+		}
+		return &said, Failed
+	case s.err != nil && (bad == nil || errors.Is(bad, s.err)):
+		return &said, exitOf(s.err)
+	}
+	return &said, bad
 }
 
 // readInput makes records of lines, as the options say.
@@ -189,16 +227,16 @@ func readInput(c *call) (func([]byte) (*kgo.Record, error), error) {
 	}, nil
 }
 
-// lineRecord makes a record of a line, which stays its reader's.
+// lineRecord makes a record of a line.
 func lineRecord(line []byte, separator string) (*kgo.Record, error) {
 	if separator == "" {
-		return &kgo.Record{Value: slices.Clone(line)}, nil
+		return &kgo.Record{Value: line}, nil
 	}
 	key, value, found := bytes.Cut(line, []byte(separator))
 	if !found {
 		return nil, fmt.Errorf("there is no %q in it", separator)
 	}
-	return &kgo.Record{Key: bytes.Clone(key), Value: bytes.Clone(value)}, nil
+	return &kgo.Record{Key: key, Value: value}, nil
 }
 
 func readHeaders(given []string) ([]kgo.RecordHeader, error) {
@@ -211,4 +249,38 @@ func readHeaders(given []string) ([]kgo.RecordHeader, error) {
 		list = append(list, kgo.RecordHeader{Key: name, Value: []byte(value)})
 	}
 	return list, nil
+}
+
+// lines gives lines that are bounded, each with its number, until the context ends. What reads them may then still wait for the next, which nothing but the end of the process ends.
+func lines(ctx context.Context, from io.Reader, each func(number int, line []byte) error) error {
+	const longest = 64 << 20
+	scanner := bufio.NewScanner(from)
+	scanner.Buffer(make([]byte, 64<<10), longest)
+	read := make(chan []byte)
+	go func() {
+		defer close(read)
+		for scanner.Scan() {
+			select {
+			case read <- bytes.Clone(scanner.Bytes()):
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	for number := 1; ; number++ {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case line, more := <-read:
+			if !more {
+				if err := scanner.Err(); err != nil {
+					return fmt.Errorf("line %d: %w", number, err)
+				}
+				return nil
+			}
+			if err := each(number, line); err != nil {
+				return err
+			}
+		}
+	}
 }
