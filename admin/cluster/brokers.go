@@ -42,17 +42,22 @@ func brokersOf(resp *kmsg.MetadataResponse) []Broker {
 
 // Replicas tells where the partitions of topics are, and the errors of topics about which nothing can be told.
 func (c *Cluster) Replicas(ctx context.Context, topics []string) (found plan.Assignment, failed map[string]error, err error) {
+	return replicasBy(ctx, c.client, topics)
+}
+
+// replicasBy asks one broker, or whichever a client takes.
+func replicasBy(ctx context.Context, via kmsg.Requestor, topics []string) (found plan.Assignment, failed map[string]error, err error) {
 	found, failed = plan.Assignment{}, map[string]error{}
 	if len(topics) == 0 {
 		return found, failed, nil
 	}
-	var asked []kmsg.MetadataRequestTopic
+	req := kmsg.NewPtrMetadataRequest()
 	for _, name := range topics {
 		t := kmsg.NewMetadataRequestTopic()
 		t.Topic = kmsg.StringPtr(name)
-		asked = append(asked, t)
+		req.Topics = append(req.Topics, t)
 	}
-	resp, err := c.metadata(ctx, asked)
+	resp, err := req.RequestWith(ctx, via)
 	if err != nil {
 		return nil, nil, err
 	}

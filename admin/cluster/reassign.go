@@ -196,6 +196,47 @@ func (c *Cluster) awaitMoves(ctx context.Context, partitions []plan.Partition) e
 	}
 }
 
+// newsWithin is by when brokers know what the controller has decided, unless something is wrong.
+const newsWithin = 5 * time.Second
+
+// AwaitReplicas waits until every broker that answers tells that partitions are where they are to be: the controller knows of the end of a move before the others. It returns what the last one that
+// disagreed told, where they do not come to agree.
+func (c *Cluster) AwaitReplicas(ctx context.Context, targets plan.Assignment) (plan.Assignment, error) {
+	alive, _, err := c.Brokers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var ids []int32
+	for _, b := range alive {
+		ids = append(ids, b.ID)
+	}
+	for deadline := time.Now().Add(newsWithin); ; {
+		told, _ := each(ctx, ids, func(ctx context.Context, id int32) (plan.Assignment, error) {
+			now, _, err := replicasBy(ctx, c.client.Broker(int(id)), topicsIn(targets))
+			return now, err
+		})
+		different := plan.Assignment(nil)
+		for _, id := range slices.Sorted(maps.Keys(told)) {
+			for p, replicas := range targets {
+				if !slices.Equal(told[id][p], replicas) {
+					different = told[id]
+				}
+			}
+		}
+		if different == nil {
+			return targets, ctx.Err()
+		}
+		if time.Now().After(deadline) {
+			return different, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(movesPause):
+		}
+	}
+}
+
 // Progress follows reassignments, with what is left of each and how fast it goes.
 type Progress struct {
 	cluster *Cluster

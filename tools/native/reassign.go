@@ -134,7 +134,7 @@ func (c *call) awaitMoves(w *cluster.World, targets plan.Assignment, throttled b
 	if err != nil {
 		return err
 	}
-	now, _, err := c.cluster.Replicas(c.ctx, topicsOf(targets))
+	now, err := c.cluster.AwaitReplicas(c.ctx, targets)
 	if err != nil {
 		return err
 	}
