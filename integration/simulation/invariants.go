@@ -144,7 +144,7 @@ func (s *Sim) stateChanged(c change) {
 }
 
 // electedUncleanly: who is elected from outside the ISR is alone in it, and known as one who has to recover (KIP-704). What
-// its log does not have is lost, as its owner accepts, and it begins anew with what it has.
+// its log does not have is lost, as its owner accepts, and it begins anew with what it has (history.parting).
 func (s *Sim) electedUncleanly(path, topic, number string, now zkstate.PartitionState) {
 	s.Done.Unclean++
 	s.check(slices.Equal(now.ISR, []int32{now.Leader}), "H22: %s has leader %d after an unclean election, and ISR %v", path, now.Leader, now.ISR)
@@ -152,7 +152,7 @@ func (s *Sim) electedUncleanly(path, topic, number string, now zkstate.Partition
 	p, err := strconv.Atoi(number)
 	s.check(err == nil, "I19: %s", path)
 	h := s.history(s.incarnation(controller.TopicPartition{Topic: topic, Partition: int32(p)}))
-	h.forgiven, h.lossy, h.begins = true, true, now.LeaderEpoch
+	h.forgiven, h.lossy, h.elected, h.begins = true, true, true, now.LeaderEpoch
 }
 
 func (s *Sim) ledIn(path, topic string, epoch, leader int32) {

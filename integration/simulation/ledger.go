@@ -20,14 +20,16 @@ type incarnation struct {
 // or a consumer was shown.
 type history struct {
 	committed map[int64]string
-	end       int64 // behind the last of them
-	deleted   int64 // up to here an administrator asked for deletion
+	written   map[int64]int32 // leader epochs of their batches, where an in-sync replica could be asked
+	end       int64           // behind the last of them
+	deleted   int64           // up to here an administrator asked for deletion
 	latest    map[int32]int64
 	sent      map[string]bool
 	once      map[string]bool // values of idempotent producers
-	forgiven  bool            // its only replica lost its power
+	forgiven  bool            // its only replica lost its power, or the log of an unclean leader was not seen yet
 	lossy     bool            // that happened at least once
 	begins    int32           // the epoch of the last unclean election: what was committed before it may be lost
+	elected   bool            // uncleanly, and the log of who leads from then on was not seen yet
 }
 
 func (s *Sim) incarnation(tp controller.TopicPartition) incarnation {
@@ -37,7 +39,7 @@ func (s *Sim) incarnation(tp controller.TopicPartition) incarnation {
 func (s *Sim) history(in incarnation) *history {
 	h := s.ledger[in]
 	if h == nil {
-		h = &history{committed: map[int64]string{}, latest: map[int32]int64{}, sent: map[string]bool{}, once: map[string]bool{}}
+		h = &history{committed: map[int64]string{}, written: map[int64]int32{}, latest: map[int32]int64{}, sent: map[string]bool{}, once: map[string]bool{}}
 		s.ledger[in] = h
 	}
 	return h
@@ -80,6 +82,11 @@ func (s *Sim) commits(in incarnation, epoch int32, offset int64, value, how stri
 			continue
 		}
 		log := n.broker.logOf(in.tp, a.ID)
+		if log != nil && log.EndOffset() > offset {
+			if written, known := log.EpochAt(offset); known {
+				h.written[offset] = written
+			}
+		}
 		s.check(log != nil && log.EndOffset() > offset, "I6: %s offset %d is committed (%s) and in-sync replica %d does not have it: %s", in.tp, offset, how, id, ends{log})
 	}
 }
@@ -152,8 +159,10 @@ func unpack(out []entry, buf []byte, from int64) ([]entry, int64, error) {
 func (s *Sim) takesLead(n *node, tp commitlog.TopicPartition, log *commitlog.Log, epoch int32) {
 	in := s.incarnation(controller.TopicPartition(tp))
 	a, ok := s.exists(in)
-	if h := s.history(in); ok && s.unclean && h.forgiven && epoch >= h.begins && n.broker.logOf(in.tp, a.ID) == log {
-		h.forget(log.EndOffset())
+	if h := s.history(in); ok && h.elected && epoch >= h.begins && n.broker.logOf(in.tp, a.ID) == log {
+		entries, _ := read(log) // holdsAll tells of errors
+		h.forget(h.parting(entries, log.EndOffset()))
+		h.elected = false
 	}
 	state := s.facts.states[zkstate.PartitionStatePath(tp.Topic, tp.Partition)]
 	if !ok || n.broker.logOf(in.tp, a.ID) != log || state.Leader != n.id || state.LeaderEpoch != epoch {
@@ -194,11 +203,26 @@ func (s *Sim) holdsAll(n *node, in incarnation, log *commitlog.Log) []entry {
 	return entries
 }
 
-// forget drops what is behind the end of a log that begins anew with what it has.
+// parting is the offset up to which the log of an unclean leader has what was committed: its end, or where another leader
+// had written something else, for who is elected may have been away since before that, and may have more. What one leader
+// wrote is the same in every log: such a difference is no parting, and is not forgiven.
+func (h *history) parting(entries []entry, end int64) int64 {
+	for _, e := range entries {
+		value, committed := h.committed[e.offset]
+		written, known := h.written[e.offset]
+		if committed && value != e.value && !(known && written == e.epoch) {
+			return e.offset
+		}
+	}
+	return end
+}
+
+// forget drops what is behind an offset, up to which a log that begins anew has all.
 func (h *history) forget(end int64) {
 	for _, offset := range sortedOffsets(h.committed) {
 		if offset >= end {
 			delete(h.committed, offset)
+			delete(h.written, offset)
 		}
 	}
 	h.end, h.forgiven = min(h.end, end), false

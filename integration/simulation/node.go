@@ -29,6 +29,7 @@ type node struct {
 
 	zk      *zkClient
 	former  []int64
+	noted   *session // of the life before, if it was killed: what its note in the log directory names
 	core    *controller.Core
 	status  controller.StatusChanged
 	lanes   map[int32]*lane
@@ -93,8 +94,12 @@ func (n *node) crash(how howItEnds) {
 	n.broker.die()
 	n.core.Stop(n.s.wallClock()) // what it would still do does not happen
 	n.zk.close()
+	n.noted = nil
 	if n.zk.session != nil {
 		n.s.zk.lostTouch(n.zk.session)
+		if how == processEnds {
+			n.noted = n.zk.session
+		}
 	}
 }
 
@@ -135,7 +140,20 @@ func (n *node) resume() {
 
 // What the ZooKeeper client reports.
 
-func (n *node) sessionStarted() { n.register() }
+func (n *node) sessionStarted() {
+	n.endPredecessor()
+	n.register()
+}
+
+// endPredecessor ends the session of the life before, as a broker does that was killed, where the scenario has it; every
+// other time it is another machine's life, and is waited out.
+func (n *node) endPredecessor() {
+	if n.s.only.succeeds && n.noted != nil && !n.noted.expired && n.life%4 == 3 { // lives have odd numbers
+		n.s.Done.Ended++
+		n.s.zk.expire(n.noted)
+	}
+	n.noted = nil
+}
 
 // register makes the broker's ephemeral node, as a broker does: its own former session's is removed, a stranger's
 // waited out.

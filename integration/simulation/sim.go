@@ -56,7 +56,7 @@ type Tally struct {
 	Steps, Transactions, Elections, Crashes, Pauses, Cuts, Expiries, Lost, Repeated     int
 	TopicsCreated, TopicsDeleted, Reassignments, ISRChanges                             int
 	Joins, Commits, CommittedTxns, AbortedTxns, Markers, Loads                          int
-	Isolated, Flips, Unclean                                                            int
+	Isolated, Flips, Unclean, Ended                                                     int
 	Damaged, PowerCuts, DiskErrors, Reopened, ClockJumps, Leads, Committed, Acked, Read int
 }
 
@@ -79,6 +79,9 @@ type scenario struct {
 	works   []func(*Sim)
 	prepare func(*Sim)
 	clubs   *clubs
+	// succeeds: a node that was killed ends the session of its life before, every other time. Elsewhere it waits, as a
+	// broker does that was started in another place: that is the longer and the more troubled way.
+	succeeds bool
 }
 
 // clubs says which groups there are; nil: it is drawn.

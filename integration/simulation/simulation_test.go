@@ -153,6 +153,7 @@ func (t *Tally) add(o Tally) {
 	t.Isolated += o.Isolated
 	t.Flips += o.Flips
 	t.Unclean += o.Unclean
+	t.Ended += o.Ended
 	t.Damaged += o.Damaged
 	t.PowerCuts += o.PowerCuts
 	t.DiskErrors += o.DiskErrors
