@@ -74,7 +74,7 @@ func TestABrokerAndItsToolsReachZooKeeperThroughTLS(t *testing.T) {
 			{"zookeeper.ssl.truststore.location", testdata(t, "client.p12"), "certificate signed by unknown authority"}, // it trusts nobody but itself
 			{"zookeeper.ssl.ocsp.enable", "true", "zookeeper.ssl.ocsp.enable: "},
 		} {
-			b.Set("zookeeper.connection.timeout.ms", "2000")
+			b.Set("zookeeper.connection.timeout.ms", "6000")
 			b.Set(wrong.name, wrong.value)
 			b.Start(t)
 			assert.NotZero(t, b.ExitCode(t, time.Minute))
