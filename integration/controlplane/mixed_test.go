@@ -122,13 +122,22 @@ func (m *mixed) write(topic string, p int32, n int) {
 	}
 }
 
-func (m *mixed) end(topic string, p int32) int64 {
-	offsets, err := m.admin.ListEndOffsets(lane.Patience(m.t), topic)
-	require.NoError(m.t, err)
-	o, ok := offsets.Lookup(topic, p)
-	require.True(m.t, ok)
-	require.NoError(m.t, o.Err)
-	return o.Offset
+// end is where a partition's log ends. A Kafka broker that has just started may not know the topic yet, and the client goes by its word for a while.
+func (m *mixed) end(topic string, p int32) (end int64) {
+	m.t.Helper()
+	m.eventually(fmt.Sprintf("the end of %s-%d", topic, p), func() error {
+		offsets, err := m.admin.ListEndOffsets(lane.Patience(m.t), topic)
+		if err != nil {
+			return err
+		}
+		o, ok := offsets.Lookup(topic, p)
+		if !ok {
+			return errors.New("nobody tells of it")
+		}
+		end = o.Offset
+		return o.Err
+	})
+	return end
 }
 
 func (m *mixed) hosts(broker int, topic string) []string {
