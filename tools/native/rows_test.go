@@ -24,9 +24,7 @@ func FuzzARowBringsTheSameRecordBack(f *testing.F) {
 	f.Add("", false, "", true, "", "", true, int64(0))
 	f.Add("\xff\x00", false, "\u2028<&>\"\\", false, "\xc3\x28", "\x80", false, int64(1))
 	f.Fuzz(func(t *testing.T, key string, keyNull bool, value string, valueNull bool, header, headerValue string, headerNull bool, ms int64) {
-		if ms < 0 || ms > 1<<50 {
-			t.Skip()
-		}
+		ms &= 1<<50 - 1 // a time that a record can have
 		before := &kgo.Record{Topic: "t", Partition: 3, Offset: 1 << 60, Timestamp: time.UnixMilli(ms), Key: asBytes(key, keyNull), Value: asBytes(value, valueNull),
 			Headers: []kgo.RecordHeader{{Key: header, Value: asBytes(headerValue, headerNull)}}}
 		line, err := asJSON(rowOf(before), true)
