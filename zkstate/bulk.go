@@ -86,7 +86,7 @@ func (c *Client) dialForBulk(ctx context.Context, g *generation) (*client.Conn, 
 	if err != nil {
 		return nil, err
 	}
-	conn, err := client.Open(nc, c.cfg.SessionTimeout, client.Session{}, nil)
+	conn, err := client.Open(nc, g.wire.limit, client.Session{}, nil) // a server that hangs holds nobody up for longer
 	if err != nil {
 		return nil, err
 	}
