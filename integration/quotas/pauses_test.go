@@ -76,7 +76,7 @@ func requestTime(ctx context.Context, t *testing.T, c *cluster.Cluster) {
 	_, err := admin.CreateTopic(ctx, 1, 1, nil, "timed")
 	require.NoError(t, err)
 	require.NoError(t, free.ProduceSync(ctx, &kgo.Record{Topic: "timed", Value: []byte("x")}).FirstErr())
-	set(ctx, t, admin, "request_percentage", 0.0001, false)
+	set(ctx, t, admin, "request_percentage", 0.000001, false) // ten nanoseconds a second: no question is answered in less
 
 	l := open(t, c)
 	pause := time.Duration(0)
