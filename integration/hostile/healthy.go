@@ -33,7 +33,7 @@ func newHealthyClient(t *testing.T, target Target) *healthyClient {
 	)
 	require.NoError(t, err)
 	t.Cleanup(client.Close)
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), target.Patience)
 	defer cancel()
 	created, err := kadm.NewClient(client).CreateTopic(ctx, 1, 1, nil, topic)
 	require.NoError(t, err)

@@ -15,7 +15,7 @@ import (
 
 const (
 	lookEvery = 20 * time.Millisecond
-	settle    = 15 * time.Second // within which descriptors of attackers are gone
+	settle    = time.Minute // within which descriptors of attackers are gone
 )
 
 // process watches a broker's memory and descriptors through /proc. Without a process id, or without /proc, it sees
