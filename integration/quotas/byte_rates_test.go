@@ -23,8 +23,8 @@ const (
 	// With two samples of a second each, what came in the last two seconds at most counts: so much is not held back.
 	burst = 2 * limit
 	least = time.Duration(float64(volume-burst) / limit * float64(time.Second))
-	// A machine that is busy makes it longer; ten times the limit would be done in no time at all.
-	most = 6*least + 5*time.Second
+	// A machine that is busy makes it longer.
+	most = 30 * least
 )
 
 // throttles is what a client is told of its pauses.
