@@ -120,7 +120,7 @@ func (w *world) shutDown(b *cluster.Broker, name string) fault {
 	return fault{"controlled shutdown", name,
 		func(t testing.TB) { require.NoError(t, syscall.Kill(b.PID(), syscall.SIGTERM)) },
 		func(t testing.TB) {
-			b.ExitCode(t, 30*time.Second)
+			b.ExitCode(t, soon)
 			b.Start(t)
 		}}
 }

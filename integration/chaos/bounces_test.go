@@ -32,7 +32,7 @@ func TestBouncesThatNobodySees(t *testing.T) {
 			t.Parallel()
 			rng := rand.New(rand.NewPCG(seed, 3))
 			c := cluster.StartMixed(t, zktest.Real(t).Addr(), []cluster.Program{first.program, cluster.Barnabas, cluster.Barnabas}, map[string]string{
-				"zookeeper.session.timeout.ms": slowSessionMs, "min.insync.replicas": "2", "inter.broker.protocol.version": first.ibp, "replica.lag.time.max.ms": "3000",
+				"zookeeper.session.timeout.ms": "30000", "min.insync.replicas": "2", "inter.broker.protocol.version": first.ibp, "replica.lag.time.max.ms": "3000",
 			})
 			createTopic(t, c.Seeds(), loaded, partitions, replicas)
 			load := history.Start(t, history.Config{Seeds: c.Seeds(), Topic: loaded, Producers: 2, PerSecond: 500, MaxValue: 120})

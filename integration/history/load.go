@@ -44,8 +44,8 @@ func NameOf(value []byte) (n Name) {
 }
 
 const (
-	progressTimeout = 90 * time.Second
-	readTimeout     = 30 * time.Second
+	progressTimeout = 3 * time.Minute
+	readTimeout     = 2 * time.Minute
 )
 
 // Config is a load.
@@ -181,7 +181,7 @@ func (l *Load) Finish(t testing.TB, promise Promise) []string {
 func ReadAll(t testing.TB, seeds []string, topic string) map[int32][]Read {
 	t.Helper()
 	client, err := kgo.NewClient(kgo.SeedBrokers(seeds...), kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.MetadataMinAge(50*time.Millisecond),
-		kgo.UnknownTopicRetries(-1))
+		kgo.UnknownTopicRetries(-1), kgo.AlwaysRetryEOF())
 	require.NoError(t, err)
 	defer client.Close()
 	ends, err := kadm.NewClient(client).ListEndOffsets(lane.Patience(t), topic)
@@ -210,7 +210,7 @@ func ReadCommitted(t testing.TB, seeds []string, topic string, each func(*kgo.Re
 	t.Helper()
 	// Markers are kept, since a partition may end with them.
 	client, err := kgo.NewClient(kgo.SeedBrokers(seeds...), kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.MetadataMinAge(50*time.Millisecond),
-		kgo.UnknownTopicRetries(-1), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords())
+		kgo.UnknownTopicRetries(-1), kgo.AlwaysRetryEOF(), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords())
 	require.NoError(t, err)
 	defer client.Close()
 	ends, err := kadm.NewClient(client).ListCommittedOffsets(lane.Patience(t), topic)
