@@ -24,9 +24,10 @@ import (
 	"barnabas/integration/lane"
 )
 
+// Longer than a start or a stop takes, also a Java process's on a busy machine.
 const (
-	startTimeout = 60 * time.Second
-	stopTimeout  = 30 * time.Second
+	startTimeout = 3 * time.Minute
+	stopTimeout  = 2 * time.Minute
 )
 
 var build struct {
@@ -247,12 +248,12 @@ func (b *Broker) Start(t testing.TB) {
 // WaitReady waits until the broker answers, is registered, and knows a controller.
 func (b *Broker) WaitReady(t testing.TB) {
 	t.Helper()
-	client, err := kgo.NewClient(kgo.SeedBrokers(b.Addr), kgo.RetryTimeout(time.Second), kgo.MetadataMinAge(10*time.Millisecond))
+	client, err := kgo.NewClient(kgo.SeedBrokers(b.Addr), kgo.RetryTimeout(5*time.Second), kgo.MetadataMinAge(10*time.Millisecond))
 	require.NoError(t, err)
 	defer client.Close()
 	deadline := time.Now().Add(startTimeout)
 	for {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		req := kmsg.NewPtrMetadataRequest()
 		req.Topics = []kmsg.MetadataRequestTopic{}
 		resp, err := req.RequestWith(ctx, client)

@@ -12,7 +12,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-const patience = 10 * time.Second
+// patience is longer than anything takes that will still come, also on a busy machine.
+const patience = time.Minute
 
 // conn speaks Kafka's protocol on one connection, at exactly the versions that requests carry, and takes only answers that are exactly what their version says.
 type conn struct {

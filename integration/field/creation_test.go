@@ -21,7 +21,7 @@ func creation(name string, partitions int32, factor int16) kmsg.CreateTopicsRequ
 func create(c *conn, version int16, validateOnly bool, topics ...kmsg.CreateTopicsRequestTopic) map[string]kmsg.CreateTopicsResponseTopic {
 	c.t.Helper()
 	req := at(version, kmsg.NewPtrCreateTopicsRequest())
-	req.TimeoutMillis, req.ValidateOnly, req.Topics = 10_000, validateOnly, topics
+	req.TimeoutMillis, req.ValidateOnly, req.Topics = int32(patience.Milliseconds()), validateOnly, topics
 	got := map[string]kmsg.CreateTopicsResponseTopic{}
 	for _, topic := range ask[*kmsg.CreateTopicsResponse](c, req).Topics {
 		got[topic.Topic] = topic

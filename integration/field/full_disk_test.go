@@ -41,7 +41,6 @@ func TestAFullDiskIsWaitedFor(t *testing.T) {
 const (
 	sharedPartitions = 6
 	smallDiskBytes   = 48 << 20
-	aMoment          = 60 * time.Second
 )
 
 // fullDisk is three brokers. The first has a directory on a small disk, the second is the controller.
@@ -58,7 +57,7 @@ func newFullDisk(t *testing.T, controller cluster.Program, spare bool) *fullDisk
 	lane.Need(t, disk != "", "a small disk, which root can mount")
 	w := &fullDisk{t: t, dir: filepath.Join(disk, "logs"), filler: filepath.Join(disk, "filler")}
 	settings := map[string]string{
-		"log.segment.bytes": "1048576", "replica.lag.time.max.ms": "3000", "zookeeper.session.timeout.ms": "2000", "min.insync.replicas": "2",
+		"log.segment.bytes": "1048576", "replica.lag.time.max.ms": "3000", "zookeeper.session.timeout.ms": "3000", "min.insync.replicas": "2",
 		"controlled.shutdown.retry.backoff.ms": "100",
 		// Upon this Apache Kafka's controller leads again what nobody else can lead; ours does so at once.
 		"leader.imbalance.check.interval.seconds": "5",
@@ -108,7 +107,7 @@ func (w *fullDisk) play() {
 	}
 
 	lane.Fill(t, w.filler)
-	within(t, aMoment, func() bool {
+	eventually(t, func() bool {
 		refused := produce(direct, 9, "alone", alone, -1, w.batch(acked).encode(t))
 		if refused.ErrorCode == 0 {
 			acked++ // there was room behind what is there
@@ -116,10 +115,10 @@ func (w *fullDisk) play() {
 		}
 		return assert.Equal(t, kerr.KafkaStorageError.Code, refused.ErrorCode)
 	}, "there is no room")
-	within(t, aMoment, func() bool {
+	eventually(t, func() bool {
 		return w.leaders("shared") == strings.Repeat(" 2", w.sharedOn())+strings.Repeat(" 1", sharedPartitions-w.sharedOn())
 	}, "others lead what was on the disk")
-	within(t, aMoment, func() bool { return strings.Contains(w.leaders("alone"), " -1") }, "nobody else can lead the rest")
+	eventually(t, func() bool { return strings.Contains(w.leaders("alone"), " -1") }, "nobody else can lead the rest")
 	load.Progress(t, 200, "without the disk")
 	require.Equal(t, kerr.KafkaStorageError.Code, produce(direct, 9, "alone", alone, -1, w.batch(acked).encode(t)).ErrorCode)
 	assert.NotEqual(t, int16(0), w.describeDir().ErrorCode)
@@ -246,6 +245,6 @@ func TestABrokerWithoutAnyLogDirectoryEnds(t *testing.T) {
 	require.NoError(t, os.WriteFile(b.Dir, []byte("no directory"), 0o600))
 	c2 := dial(t, b.Addr)
 	c2.send(produceRequest(9, "t", 0, 1, batch{records: plainly(1, "moves the high watermark, which is written down")}.encode(t)))
-	require.NotZero(t, b.ExitCode(t, aMoment))
+	require.NotZero(t, b.ExitCode(t, patience))
 	require.Contains(t, b.LogTail(4000), "every log directory has failed")
 }

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -21,7 +20,7 @@ import (
 // groupWorks reads a topic as a group of one, commits, and comes back as another member that must find what was committed.
 func groupWorks(t *testing.T, addr, topic, group string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
 	producer, err := kgo.NewClient(kgo.SeedBrokers(addr))
 	require.NoError(t, err)
@@ -43,7 +42,7 @@ func groupWorks(t *testing.T, addr, topic, group string) {
 // transactionWorks commits one transaction and aborts another; the committed record alone is visible.
 func transactionWorks(t *testing.T, addr, topic, id string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
 	producer, err := kgo.NewClient(kgo.SeedBrokers(addr), kgo.TransactionalID(id))
 	require.NoError(t, err)
@@ -62,7 +61,7 @@ func transactionWorks(t *testing.T, addr, topic, id string) {
 	assert.Equal(t, "commit: true", string(fetched.Records()[0].Value))
 }
 
-var lonely = map[string]string{"transaction.state.log.replication.factor": "1", "transaction.state.log.min.isr": "1", "offsets.topic.num.partitions": "2", "transaction.state.log.num.partitions": "2", "group.initial.rebalance.delay.ms": "0", "zookeeper.session.timeout.ms": "1000"}
+var lonely = map[string]string{"transaction.state.log.replication.factor": "1", "transaction.state.log.min.isr": "1", "offsets.topic.num.partitions": "2", "transaction.state.log.num.partitions": "2", "group.initial.rebalance.delay.ms": "0", "zookeeper.session.timeout.ms": "3000"}
 
 // BR-074: groups and transactions work whatever a broker's defaults say to ordinary topics.
 func TestInternalTopicsDoNotObeyTheDefaultsOfOthers(t *testing.T) {

@@ -66,7 +66,7 @@ func lastOffset(t *testing.T, records []byte) int64 {
 // openTransaction writes five records into a transaction that stays open, and three behind it that belong to none: offsets 0 to 4 and 5 to 7.
 func openTransaction(t *testing.T, addr, topic string) *kgo.Client {
 	t.Helper()
-	client, err := kgo.NewClient(kgo.SeedBrokers(addr), kgo.TransactionalID(topic), kgo.DefaultProduceTopic(topic))
+	client, err := kgo.NewClient(kgo.SeedBrokers(addr), kgo.AlwaysRetryEOF(), kgo.TransactionalID(topic), kgo.TransactionTimeout(10*time.Minute), kgo.DefaultProduceTopic(topic))
 	require.NoError(t, err)
 	t.Cleanup(client.Close)
 	require.NoError(t, client.BeginTransaction())
@@ -133,7 +133,7 @@ func TestReadCommittedEndsWhereAnOpenTransactionBegins(t *testing.T) {
 
 // BR-022: a restart, clean or not, and a change of leader change nothing in what is visible, before anything new is written.
 func TestAnOpenTransactionStaysHiddenOverRestartsAndLeaders(t *testing.T) {
-	settings := map[string]string{"transaction.state.log.replication.factor": "2", "transaction.state.log.min.isr": "1", "transaction.state.log.num.partitions": "1", "zookeeper.session.timeout.ms": "1000", "offsets.topic.num.partitions": "1"}
+	settings := map[string]string{"transaction.state.log.replication.factor": "2", "transaction.state.log.min.isr": "1", "transaction.state.log.num.partitions": "1", "zookeeper.session.timeout.ms": "3000", "offsets.topic.num.partitions": "1"}
 	c := cluster.Start(t, zktest.Embedded(t).Addr(), 2, settings)
 	const topic = "held"
 	createTopic(t, c.Brokers[0].Addr, topic, 1, 2)

@@ -104,7 +104,7 @@ func newDirWorld(t *testing.T, program cluster.Program, mounted string) *dirWorl
 	if mounted != "" {
 		w.bad = filepath.Join(mounted, "bad")
 	}
-	settings := map[string]string{"log.segment.bytes": "131072", "replica.lag.time.max.ms": "3000", "zookeeper.session.timeout.ms": "2000", "auto.leader.rebalance.enable": "false"}
+	settings := map[string]string{"log.segment.bytes": "131072", "replica.lag.time.max.ms": "3000", "zookeeper.session.timeout.ms": "3000", "auto.leader.rebalance.enable": "false"}
 	w.c = cluster.StartProgram(t, program, zk.Addr(), 2, settings, func(id int) map[string]string {
 		if id == 1 {
 			return map[string]string{"log.dirs": w.good + "," + w.bad}
@@ -112,7 +112,7 @@ func newDirWorld(t *testing.T, program cluster.Program, mounted string) *dirWorl
 		return nil
 	})
 	var err error
-	w.client, err = kgo.NewClient(kgo.SeedBrokers(w.c.Seeds()...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.MetadataMinAge(50*time.Millisecond), kgo.ProducerBatchCompression(kgo.NoCompression()))
+	w.client, err = kgo.NewClient(kgo.SeedBrokers(w.c.Seeds()...), kgo.AlwaysRetryEOF(), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.MetadataMinAge(50*time.Millisecond), kgo.ProducerBatchCompression(kgo.NoCompression()))
 	require.NoError(t, err)
 	t.Cleanup(w.client.Close)
 	w.admin = kadm.NewClient(w.client)
@@ -138,15 +138,15 @@ func (w *dirWorld) play(fault dirFault) {
 	w.progress("before")
 
 	fault.inject(t, w.bad)
-	within(t, 60*time.Second, func() bool { return w.failed(w.bad) }, "the directory is offline")
+	eventually(t, func() bool { return w.failed(w.bad) }, "the directory is offline")
 	assert.False(t, w.failed(w.good))
-	within(t, 30*time.Second, func() bool {
+	eventually(t, func() bool {
 		return w.isrs("spread", lost) == fmt.Sprint(len(lost), " without 1, ", spreadOver-len(lost), " with")
 	}, "its replicas are out, the others in")
-	within(t, 30*time.Second, func() bool { return len(w.z.children("/log_dir_event_notification")) == 0 }, "the controller was told")
+	eventually(t, func() bool { return len(w.z.children("/log_dir_event_notification")) == 0 }, "the controller was told")
 	_, err = w.admin.CreateTopic(lane.Patience(t), 4, 2, nil, "later")
 	require.NoError(t, err)
-	within(t, 30*time.Second, func() bool { return w.isrs("later", nil) == "0 without 1, 4 with" }, "what is new goes into the good directory")
+	eventually(t, func() bool { return w.isrs("later", nil) == "0 without 1, 4 with" }, "what is new goes into the good directory")
 	eventually(t, func() bool { return len(w.partitionsIn(w.good, "later")) == 4 }, "all of it") // a new replica counts as in sync before it is made
 	w.progress("without the directory")
 
@@ -154,7 +154,7 @@ func (w *dirWorld) play(fault dirFault) {
 		b.Kill(t)
 		b.Start(t)
 		b.WaitReady(t)
-		within(t, 30*time.Second, func() bool {
+		eventually(t, func() bool {
 			return w.isrs("spread", lost) == fmt.Sprint(len(lost), " without 1, ", spreadOver-len(lost), " with")
 		}, "a start without it")
 		assert.True(t, w.failed(w.bad))
@@ -194,7 +194,7 @@ func (w *dirWorld) progress(when string) {
 	for p := range from {
 		from[p] = w.acked[p].Load()
 	}
-	within(w.t, 60*time.Second, func() bool {
+	eventually(w.t, func() bool {
 		for p := range from {
 			if w.acked[p].Load() < from[p]+20 {
 				return false
@@ -221,8 +221,7 @@ func (w *dirWorld) everythingIsThere() {
 		}
 		return true
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
+	ctx := lane.Patience(w.t)
 	for !done() {
 		fetches := client.PollFetches(ctx)
 		require.NoError(w.t, ctx.Err(), "%v", seen)

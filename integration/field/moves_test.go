@@ -33,7 +33,7 @@ const (
 // newMover starts three brokers and lays a topic of some size on the first of them, which is the controller.
 func newMover(t *testing.T) *mover {
 	zk := zktest.Embedded(t)
-	m := &mover{t: t, c: cluster.Start(t, zk.Addr(), 3, map[string]string{"zookeeper.session.timeout.ms": "1000"}), z: openTree(t, zk.Addr()), topic: "moved"}
+	m := &mover{t: t, c: cluster.Start(t, zk.Addr(), 3, map[string]string{"zookeeper.session.timeout.ms": "3000"}), z: openTree(t, zk.Addr()), topic: "moved"}
 	topic := creation(m.topic, -1, -1)
 	for p := range int32(movedPartitions) {
 		topic.ReplicaAssignment = append(topic.ReplicaAssignment, assignment(p, 1))
@@ -168,7 +168,7 @@ func TestAMoveOutlivesItsControllerAndItsTarget(t *testing.T) {
 		b.Start(t)
 		b.WaitReady(t)
 	}
-	within(t, time.Minute, func() bool { return m.laidOn(2, 3) && m.on(1) == 0 }, "the move ends")
+	eventually(t, func() bool { return m.laidOn(2, 3) && m.on(1) == 0 }, "the move ends")
 	assert.Contains(t, m.mustReassign([]int{2, 3}, "--verify"), "is complete.")
 	assert.Empty(t, m.throttles())
 	awaitLeaders(t, dial(t, m.c.Brokers[2].Addr), m.topic, movedPartitions)

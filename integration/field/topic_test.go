@@ -31,7 +31,7 @@ func topicName(t testing.TB) string {
 		return '-'
 	}
 	name := strings.Map(plain, t.Name())
-	return name[:min(len(name), 100)] + "-" + string(rune('a'+topicNumber.Add(1)%26)) + time.Now().Format("150405-000000")
+	return name[:min(len(name), 100)] + "-" + strconv.FormatInt(topicNumber.Add(1), 10)
 }
 
 // createTopic creates a topic; configs are name, value, name, value.
@@ -111,17 +111,12 @@ func deleteTopic(t testing.TB, c *conn, name string) int16 {
 // eventually waits for a condition that the brokers bring about in their own time.
 func eventually(t testing.TB, condition func() bool, what string, args ...any) {
 	t.Helper()
-	within(t, patience, condition, what, args...)
-}
-
-func within(t testing.TB, limit time.Duration, condition func() bool, what string, args ...any) {
-	t.Helper()
-	deadline := time.Now().Add(limit)
+	deadline := time.Now().Add(patience)
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for !condition() {
 		if time.Now().After(deadline) {
-			t.Fatalf("not within %s: "+what, append([]any{limit}, args...)...)
+			t.Fatalf("not within %s: "+what, append([]any{patience}, args...)...)
 		}
 		<-tick.C
 	}
