@@ -45,11 +45,11 @@ func startGuarded(t *testing.T, programs ...cluster.Program) *cluster.Cluster {
 
 // onlyFrom is a client that knows one broker, and asks it whatever it is asked.
 func onlyFrom(t *testing.T, b *cluster.Broker) func(kmsg.Request) kmsg.Response {
-	client, err := kgo.NewClient(kgo.SeedBrokers(b.Addr), kgo.RetryTimeout(10*time.Second))
+	client, err := kgo.NewClient(kgo.SeedBrokers(b.Addr), kgo.RetryTimeout(patience))
 	require.NoError(t, err)
 	t.Cleanup(client.Close)
 	return func(req kmsg.Request) kmsg.Response {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		resp, err := client.SeedBrokers()[0].Request(ctx, req)
 		require.NoError(t, err)
@@ -97,7 +97,7 @@ func TestAccessListsHoldAtOnceInMixedClusters(t *testing.T) {
 // became waits until a broker says of the topic what is wanted.
 func became(t *testing.T, ask func(kmsg.Request) kmsg.Response, want int16) {
 	t.Helper()
-	require.Eventually(t, func() bool { return topicError(ask, "orders") == want }, 15*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return topicError(ask, "orders") == want }, patience, 10*time.Millisecond)
 }
 
 func topicError(ask func(kmsg.Request) kmsg.Response, name string) int16 {
@@ -140,15 +140,15 @@ func kafkasToolSeesWhatOursDoes(t *testing.T, c *cluster.Cluster) {
 	assert.Equal(t, toolLines(kafkas(role...)), toolLines(ours(role...)), "adding twice is adding once")
 	listed := kafkas("--list")
 	assert.Contains(t, listed, "(principal=User:bob, host=10.0.0.1, operation=READ, permissionType=DENY)")
-	require.Eventually(t, func() bool { return slices.Equal(toolLines(listed), toolLines(ours("--list"))) }, 15*time.Second, 100*time.Millisecond)
+	require.Eventually(t, func() bool { return slices.Equal(toolLines(listed), toolLines(ours("--list"))) }, patience, 100*time.Millisecond)
 	assert.Empty(t, strings.TrimSpace(ours("--remove", "--topic", "pay", "--resource-pattern-type", "prefixed", "--force")))
 	require.Eventually(t, func() bool {
 		return !strings.Contains(runTool(t, cluster.Binary(t), "kafka-acls", "--bootstrap-server", c.Brokers[0].Addr, "--list"), "name=pay")
-	}, 15*time.Second, 100*time.Millisecond)
+	}, patience, 100*time.Millisecond)
 }
 
 func runTool(t *testing.T, program string, args ...string) string {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args...)
 	var out, errs strings.Builder

@@ -143,7 +143,7 @@ func ageReaders(zookeeper string) []ageReader {
 		}
 		all = append(all, ageReader{name: "java " + version, zstd: version[0] >= '2', read: func(t *testing.T, bootstrap, topic string, n int) io.Reader {
 			return javaTool(t, version, "", class, "--bootstrap-server", bootstrap, "--topic", topic, "--partition", "0", "--offset", "earliest", "--max-messages", fmt.Sprint(n),
-				"--property", "print.key=true", "--timeout-ms", "20000")
+				"--property", "print.key=true", "--timeout-ms", "120000")
 		}})
 	}
 	for _, api := range pythonAges {
@@ -158,7 +158,7 @@ func ageReaders(zookeeper string) []ageReader {
 func oldJavaConsume(t *testing.T, zookeeper, topic, group string, n int, more ...string) io.Reader {
 	t.Helper()
 	settings := filepath.Join(t.TempDir(), "consumer.properties")
-	require.NoError(t, os.WriteFile(settings, fmt.Appendf(nil, "group.id=%s\nconsumer.timeout.ms=20000\n", group), 0o644))
+	require.NoError(t, os.WriteFile(settings, fmt.Appendf(nil, "group.id=%s\nconsumer.timeout.ms=120000\n", group), 0o644))
 	return javaTool(t, "0.10.2.2", "", "kafka.tools.ConsoleConsumer", append([]string{"--zookeeper", zookeeper, "--topic", topic, "--consumer.config", settings, "--max-messages", fmt.Sprint(n),
 		"--property", "print.key=true"}, more...)...)
 }
@@ -176,7 +176,7 @@ func saramaRead(version sarama.KafkaVersion) func(*testing.T, string, string, in
 			select {
 			case m := <-p.Messages():
 				fmt.Fprintf(&out, "%s\t%s\n", m.Key, m.Value)
-			case <-time.After(20 * time.Second):
+			case <-time.After(patience):
 				t.Fatalf("%d records came of %d", i, n)
 			}
 		}

@@ -113,7 +113,7 @@ func franzConsume(t *testing.T, bootstrap, topic string, n int) {
 	cl, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(bootstrap, ",")...), kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: {0: kgo.NewOffset().AtStart()}}))
 	require.NoError(t, err)
 	defer cl.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	seen := checker{topic: topic}
 	for seen.next < n {
@@ -197,7 +197,7 @@ func javaConsume(version string) func(*testing.T, string, string, int) {
 	}
 	return func(t *testing.T, bootstrap, topic string, n int) {
 		out := javaTool(t, version, "", class, "--bootstrap-server", bootstrap, "--topic", topic, "--partition", "0", "--offset", "earliest", "--max-messages", fmt.Sprint(n),
-			"--property", "print.key=true", "--timeout-ms", "20000")
+			"--property", "print.key=true", "--timeout-ms", "120000")
 		require.NoError(t, checkLines(topic, out, n))
 	}
 }

@@ -156,7 +156,7 @@ func startCompactor(t *testing.T, name string, program cluster.Program) *compact
 			}
 			k.ids[p], k.in[p] = resp.ProducerID, map[string]bool{}
 			return true
-		}, 30*time.Second, 50*time.Millisecond, "%s gives no producer id", name)
+		}, patience, 50*time.Millisecond, "%s gives no producer id", name)
 	}
 	return k
 }
@@ -347,7 +347,7 @@ func TestApacheKafkaAndBarnabasCompactToTheSameLog(t *testing.T) {
 	give := func(list []deed) {
 		t.Helper()
 		both(func(k *compactor) error {
-			ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+			ctx, cancel := context.WithTimeout(context.Background(), patience)
 			defer cancel()
 			for _, d := range list {
 				if err := k.do(ctx, d); err != nil {
@@ -373,7 +373,7 @@ func TestApacheKafkaAndBarnabasCompactToTheSameLog(t *testing.T) {
 	load.old = true
 	giveUntil(under / 3)
 	for _, k := range sides {
-		require.Eventually(t, func() bool { return k.first(t, "expiring") == k.ends["expiring"] }, time.Minute, 20*time.Millisecond, "%s keeps what is too old", k.name)
+		require.Eventually(t, func() bool { return k.first(t, "expiring") == k.ends["expiring"] }, patience, 20*time.Millisecond, "%s keeps what is too old", k.name)
 	}
 	load.old = false
 	giveUntil(under)
@@ -401,7 +401,7 @@ func TestApacheKafkaAndBarnabasCompactToTheSameLog(t *testing.T) {
 		}
 		for _, k := range sides {
 			for topic, offset := range active {
-				if !assert.Eventually(t, func() bool { return k.cleanedTo(topic) == offset }, time.Minute+under/6, 20*time.Millisecond) {
+				if !assert.Eventually(t, func() bool { return k.cleanedTo(topic) == offset }, patience+under/6, 20*time.Millisecond) {
 					t.Fatalf("%s has cleaned %s up to %d of %d", k.name, topic, k.cleanedTo(topic), offset)
 				}
 			}

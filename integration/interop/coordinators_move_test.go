@@ -34,7 +34,7 @@ func startCircle(t *testing.T, ibp string, programs ...cluster.Program) *circle 
 		"offsets.topic.num.partitions": "1", "offsets.topic.replication.factor": all, "group.initial.rebalance.delay.ms": "100",
 		"auto.leader.rebalance.enable": "false", "controlled.shutdown.retry.backoff.ms": "500",
 	})
-	client, err := kgo.NewClient(kgo.SeedBrokers(r.c.Seeds()...), kgo.MetadataMinAge(50*time.Millisecond))
+	client, err := kgo.NewClient(kgo.SeedBrokers(r.c.Seeds()...), kgo.MetadataMinAge(50*time.Millisecond), kgo.AlwaysRetryEOF())
 	require.NoError(t, err)
 	t.Cleanup(client.Close)
 	r.admin = kadm.NewClient(client)
@@ -61,7 +61,7 @@ func (r *circle) elect(topic string, to *cluster.Broker, leads func() bool) {
 		defer cancel()
 		_, _ = r.admin.ElectLeaders(ctx, kadm.ElectPreferredReplica, only)
 		return leads()
-	}, time.Minute, 100*time.Millisecond, "broker %d becomes coordinator", to.ID)
+	}, patience, 100*time.Millisecond, "broker %d becomes coordinator", to.ID)
 }
 
 // allMixes tells whether what takes longer than it is worth every time is wanted.

@@ -22,7 +22,7 @@ const (
 	copyingID            = "copying" // the group and the transactional id
 	copyingTimeout       = 20 * time.Second
 	recordsPerCopy       = 200
-	copyingPatience      = 90 * time.Second
+	copyingPatience      = patience
 	transactionsPerPhase = 5
 )
 
@@ -65,7 +65,7 @@ func startCopying(t *testing.T, c *cluster.Cluster, from string) *copying {
 func (a *copying) session(ctx context.Context) error {
 	s, err := kgo.NewGroupTransactSession(kgo.SeedBrokers(a.c.Seeds()...), kgo.TransactionalID(copyingID), kgo.TransactionTimeout(copyingTimeout), kgo.ConsumerGroup(copyingID),
 		kgo.ConsumeTopics(a.from), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.FetchMaxWait(200*time.Millisecond),
-		kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.DefaultProduceTopic(copiedTopic), kgo.SessionTimeout(10*time.Second), kgo.MetadataMinAge(50*time.Millisecond),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.DefaultProduceTopic(copiedTopic), kgo.SessionTimeout(10*time.Second), kgo.MetadataMinAge(50*time.Millisecond), kgo.AlwaysRetryEOF(),
 		kgo.UnknownTopicRetries(-1), kgo.RecordDeliveryTimeout(30*time.Second))
 	if err != nil {
 		return err
@@ -135,7 +135,7 @@ func (a *copying) progress(when string) {
 func (a *copying) judge() {
 	a.t.Helper()
 	in := history.ReadAll(a.t, a.c.Seeds(), a.from)
-	client, err := kgo.NewClient(kgo.SeedBrokers(a.c.Seeds()...), kgo.MetadataMinAge(50*time.Millisecond))
+	client, err := kgo.NewClient(kgo.SeedBrokers(a.c.Seeds()...), kgo.MetadataMinAge(50*time.Millisecond), kgo.AlwaysRetryEOF())
 	require.NoError(a.t, err)
 	defer client.Close()
 	adm := kadm.NewClient(client)

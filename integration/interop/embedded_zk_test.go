@@ -12,7 +12,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/sirupsen/logrus"
 	"github.com/stretchr/testify/require"
@@ -86,7 +85,7 @@ func (b *apacheBroker) kill() {
 // tool runs one of the release's tools to its end.
 func (b *apacheBroker) tool(stdin, name string, args ...string) string {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	cmd := b.command(ctx, b.tools[name], append([]string{"--bootstrap-server", b.addr}, args...)...)
 	cmd.Stdin = strings.NewReader(stdin)
@@ -120,7 +119,7 @@ func TestApacheKafkaRunsOnTheEmbeddedZooKeeper(t *testing.T) {
 			b.stop()
 			b.start()
 
-			got := strings.Fields(b.tool("", "consumer", "--topic", "greetings", "--from-beginning", "--max-messages", "2", "--timeout-ms", "30000"))
+			got := strings.Fields(b.tool("", "consumer", "--topic", "greetings", "--from-beginning", "--max-messages", "2", "--timeout-ms", "120000"))
 			require.ElementsMatch(t, []string{"hello", "world"}, got)
 			require.Contains(t, b.tool("", "topics", "--describe", "--topic", "greetings"), "Leader: 1")
 			b.stop()

@@ -50,7 +50,7 @@ const memberHeartbeat = 300 * time.Millisecond
 
 func franzMember(t *testing.T, s *groupStage) func() {
 	cl, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(s.bootstrap, ",")...), kgo.ConsumerGroup(s.group), kgo.ConsumeTopics(s.topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
-		kgo.Balancers(kgo.RangeBalancer()), kgo.HeartbeatInterval(memberHeartbeat), kgo.FetchMaxWait(100*time.Millisecond), kgo.MetadataMinAge(50*time.Millisecond))
+		kgo.Balancers(kgo.RangeBalancer()), kgo.HeartbeatInterval(memberHeartbeat), kgo.FetchMaxWait(100*time.Millisecond), kgo.MetadataMinAge(50*time.Millisecond), kgo.AlwaysRetryEOF())
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -234,7 +234,7 @@ func programMember(t *testing.T, s *groupStage, line func(*groupStage, string), 
 		select {
 		case <-done:
 			return true
-		case <-time.After(30 * time.Second):
+		case <-time.After(patience):
 			return false
 		}
 	}

@@ -85,10 +85,10 @@ func newGroupStage(t *testing.T, c *cluster.Cluster, name string, partitions int
 // ask lets a client that knows of no coordinator yet ask something.
 func (s *groupStage) ask(question func(ctx context.Context, adm *kadm.Client)) {
 	s.t.Helper()
-	cl, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(s.bootstrap, ",")...), kgo.MetadataMinAge(20*time.Millisecond))
+	cl, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(s.bootstrap, ",")...), kgo.MetadataMinAge(20*time.Millisecond), kgo.AlwaysRetryEOF())
 	require.NoError(s.t, err)
 	defer cl.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	question(ctx, kadm.NewClient(cl))
 }
@@ -106,10 +106,10 @@ func (s *groupStage) describe() (g kadm.DescribedGroup) {
 // more produces n records into each partition and waits until they are seen.
 func (s *groupStage) more(n int64) {
 	s.t.Helper()
-	cl, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(s.bootstrap, ",")...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.DefaultProduceTopic(s.topic), kgo.MetadataMinAge(20*time.Millisecond))
+	cl, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(s.bootstrap, ",")...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.DefaultProduceTopic(s.topic), kgo.MetadataMinAge(20*time.Millisecond), kgo.AlwaysRetryEOF())
 	require.NoError(s.t, err)
 	defer cl.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	var records []*kgo.Record
 	for p := range s.partitions {
@@ -130,7 +130,7 @@ func (s *groupStage) more(n int64) {
 // eventually waits until nothing is wrong any more.
 func (s *groupStage) eventually(wrong func() string) {
 	s.t.Helper()
-	deadline := time.Now().Add(90 * time.Second)
+	deadline := time.Now().Add(patience)
 	for {
 		w := wrong()
 		if w == "" {

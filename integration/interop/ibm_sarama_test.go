@@ -35,7 +35,7 @@ func ibmSaramaProduce(t *testing.T, bootstrap, topic, codec string, n int) {
 		case <-p.Successes():
 		case err := <-p.Errors():
 			t.Fatal(err)
-		case <-time.After(time.Minute):
+		case <-time.After(patience):
 			t.Fatal("no answer for a minute")
 		}
 	}
@@ -54,7 +54,7 @@ func ibmSaramaConsume(t *testing.T, bootstrap, topic string, n int) {
 		select {
 		case m := <-pc.Messages():
 			require.NoError(t, seen.saw(m.Key, m.Value))
-		case <-time.After(time.Minute):
+		case <-time.After(patience):
 			t.Fatalf("nothing for a minute after %d records", seen.next)
 		}
 	}

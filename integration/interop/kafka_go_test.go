@@ -22,7 +22,7 @@ func kafkaGoProduce(t *testing.T, bootstrap, topic, codec string, n int) {
 		w.Compression = kafka.Zstd
 	}
 	defer w.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	batch := make([]kafka.Message, 0, 5000)
 	for i := range n {
@@ -44,7 +44,7 @@ func kafkaGoConsume(t *testing.T, bootstrap, topic string, n int) {
 	r := kafka.NewReader(kafka.ReaderConfig{Brokers: []string{bootstrap}, Topic: topic, Partition: 0, MinBytes: 1, MaxBytes: 10 << 20, MaxWait: 100 * time.Millisecond})
 	defer r.Close()
 	require.NoError(t, r.SetOffset(kafka.FirstOffset))
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	seen := checker{topic: topic}
 	for seen.next < n {

@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -44,7 +43,7 @@ func TestKafkasToolsAdministerThreeBrokers(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "move.json"), []byte(`{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[2,3]}]}`), 0o600))
 	for i, step := range kafkaToolSteps {
 		t.Run(fmt.Sprintf("%d %s", i, step.args), func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			ctx, cancel := context.WithTimeout(context.Background(), patience)
 			defer cancel()
 			args := []string{"-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-cp", lib + "/*", step.class, "--bootstrap-server", c.Bootstrap()}
 			out, err := exec.CommandContext(ctx, java, append(args, strings.Fields(strings.ReplaceAll(step.args, "DIR", dir))...)...).CombinedOutput()

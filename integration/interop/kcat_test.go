@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -41,7 +40,7 @@ var kcatSteps = []struct{ name, script string }{
 	{"from a time on", `kcat -b $B -C -t t -o s@0 -e -q | grep -q value`},
 	{"read committed", `kcat -b $B -C -t t -e -q -X isolation.level=read_committed | grep -q value`},
 	{"a large message", `head -c 900000 /dev/zero | tr '\0' x | kcat -b $B -P -t large && kcat -b $B -C -t large -e -q | head -c 900000 | wc -c | grep -qx 900000`},
-	{"one too large", `kcat -b $B -P -t large -X message.max.bytes=40000000 -X message.timeout.ms=15000 $BIG 2>&1 | grep -q 'Message size too large'`},
+	{"one too large", `kcat -b $B -P -t large -X message.max.bytes=40000000 -X message.timeout.ms=120000 $BIG 2>&1 | grep -q 'Message size too large'`},
 	{"written and read as of 0.10.2", `kcat -b $B -X api.version.request=false -X broker.version.fallback=0.10.2.0 -P -t old10 < $IN && test $(kcat -b $B -X api.version.request=false -X broker.version.fallback=0.10.2.0 -C -t old10 -e -q | wc -l) = 500`},
 	{"written and read as of 0.9", `kcat -b $B -X api.version.request=false -X broker.version.fallback=0.9.0.1 -P -t old9 < $IN && test $(kcat -b $B -X api.version.request=false -X broker.version.fallback=0.9.0.1 -C -t old9 -e -q | wc -l) = 500`},
 	{"metadata as of 0.9", `kcat -b $B -X api.version.request=false -X broker.version.fallback=0.9.0.1 -L | grep -q broker`},
@@ -60,7 +59,7 @@ func TestKcatDoesWhatPeopleDoWithIt(t *testing.T) {
 	require.NoError(t, os.WriteFile(big, bytes.Repeat([]byte("x"), 15_000_000), 0o600))
 	for _, step := range kcatSteps {
 		t.Run(step.name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+			ctx, cancel := context.WithTimeout(context.Background(), patience)
 			defer cancel()
 			cmd := exec.CommandContext(ctx, "bash", "-o", "pipefail", "-c", step.script)
 			cmd.Env = append(os.Environ(), "B="+c.Bootstrap(), "IN="+in, "BIG="+big)

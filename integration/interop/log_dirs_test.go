@@ -121,7 +121,7 @@ func (s *dirScene) describe(what string) {
 
 func (s *dirScene) tool(what, class string, args ...string) {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	lib := lane.KafkaJars(s.t, s.version)
 	cmd := exec.CommandContext(ctx, s.java, append([]string{"-XX:TieredStopAtLevel=1", "-Xshare:auto", "-cp", filepath.Join(lib, "*"), class, "--bootstrap-server", s.broker.Addr}, args...)...)
@@ -179,5 +179,5 @@ func (s *dirScene) settled() {
 			}
 		})
 		return !moving
-	}, 30*time.Second, 20*time.Millisecond)
+	}, patience, 20*time.Millisecond)
 }

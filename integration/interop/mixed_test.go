@@ -58,7 +58,7 @@ func startMix(t *testing.T, ibp string, programs []cluster.Program, versions []s
 		"zookeeper.session.timeout.ms": session, "controlled.shutdown.retry.backoff.ms": "500", "auto.leader.rebalance.enable": "false", "file.delete.delay.ms": "500",
 		"offsets.topic.num.partitions": "1", "transaction.state.log.num.partitions": "1"})
 	client, err := kgo.NewClient(kgo.SeedBrokers(c.Seeds()...), kgo.MetadataMinAge(20*time.Millisecond), kgo.UnknownTopicRetries(-1), kgo.RecordPartitioner(kgo.ManualPartitioner()),
-		kgo.RecordDeliveryTimeout(time.Minute), kgo.AllowIdempotentProduceCancellation())
+		kgo.RecordDeliveryTimeout(patience), kgo.AlwaysRetryEOF(), kgo.AllowIdempotentProduceCancellation())
 	require.NoError(t, err)
 	t.Cleanup(client.Close)
 	state := connect(t, zk.Addr())

@@ -62,7 +62,7 @@ func verification(t *testing.T, bootstrap, until string) string {
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
-	stuck := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+	stuck := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
 	defer stuck.Stop()
 	var said strings.Builder
 	for lines := bufio.NewScanner(io.TeeReader(out, &said)); lines.Scan() && !strings.Contains(lines.Text(), until); {

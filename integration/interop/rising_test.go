@@ -44,7 +44,7 @@ func (m *mixed) relocate(t *testing.T, to ...int32) {
 		}
 		return err == nil && len(known.Topics) == 2
 	}
-	for deadline := time.Now().Add(time.Minute); !moved(); time.Sleep(100 * time.Millisecond) { // the pace of looking
+	for deadline := time.Now().Add(patience); !moved(); time.Sleep(100 * time.Millisecond) { // the pace of looking
 		require.True(t, time.Now().Before(deadline), "to %v: %s", to, seen)
 	}
 }

@@ -75,9 +75,9 @@ func (s suite) run(t *testing.T) {
 	names, err := os.ReadFile(filepath.Join("testdata", "suites", s.list))
 	require.NoError(t, err)
 	dir := s.sources(t)
-	ctx, cancel := context.WithTimeout(context.Background(), 6*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "go", "test", "-mod=mod", "-json", "-count=1", "-timeout", "120s", "-tags", s.tags, "-run", "^("+strings.Join(strings.Fields(string(names)), "|")+")$", "-skip", cmp.Or(s.skip, "^$"), s.pkg)
+	cmd := exec.CommandContext(ctx, "go", "test", "-mod=mod", "-json", "-count=1", "-timeout", "10m", "-tags", s.tags, "-run", "^("+strings.Join(strings.Fields(string(names)), "|")+")$", "-skip", cmp.Or(s.skip, "^$"), s.pkg)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), append(s.env, "GOFLAGS=-buildvcs=false", "GOWORK=off")...)
 	var stdout, stderr bytes.Buffer

@@ -73,7 +73,7 @@ func waitUnregistered(t *testing.T, zookeeper string, id int) {
 	require.Eventually(t, func() bool {
 		_, err := zk.One(lane.Patience(t), zkstate.Exists(zkstate.BrokerIDPath(int32(id))))
 		return errors.Is(err, zkstate.ErrNoNode)
-	}, 30*time.Second, 50*time.Millisecond)
+	}, patience, 50*time.Millisecond)
 }
 
 func connect(t *testing.T, zookeeper string) *zkstate.Client {

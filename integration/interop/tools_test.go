@@ -262,7 +262,7 @@ func reason(text string) string {
 
 func runOwn(t *testing.T, version, command string, args []string) said {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, cluster.Binary(t), append([]string{command}, args...)...)
 	cmd.Env = append(os.Environ(), "BARNABAS_COMPAT="+version)

@@ -46,8 +46,8 @@ func newMovingProducer(r *circle) *movingProducer {
 
 // begin makes a producer, which fences the one before.
 func (m *movingProducer) begin() {
-	client, err := kgo.NewClient(kgo.SeedBrokers(m.c.Seeds()...), kgo.Dialer(m.tap.DialContext), kgo.TransactionalID(movingID), kgo.TransactionTimeout(time.Minute),
-		kgo.DefaultProduceTopic(movingTopic), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.MetadataMinAge(50*time.Millisecond), kgo.UnknownTopicRetries(-1))
+	client, err := kgo.NewClient(kgo.SeedBrokers(m.c.Seeds()...), kgo.Dialer(m.tap.DialContext), kgo.TransactionalID(movingID), kgo.TransactionTimeout(10*time.Minute),
+		kgo.DefaultProduceTopic(movingTopic), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.MetadataMinAge(50*time.Millisecond), kgo.AlwaysRetryEOF(), kgo.UnknownTopicRetries(-1))
 	require.NoError(m.t, err)
 	m.client = client
 }
@@ -135,7 +135,7 @@ func (m *movingProducer) coordinator() *cluster.Broker {
 		}
 		b = m.c.Brokers[found.NodeID-1]
 		return true
-	}, time.Minute, 50*time.Millisecond, "there is a coordinator")
+	}, patience, 50*time.Millisecond, "there is a coordinator")
 	return b
 }
 
@@ -194,7 +194,7 @@ func (m *movingProducer) decisionsMove() {
 		require.Len(m.t, killed, i+1)
 		require.Equal(m.t, 1+i, killed[i], "each in turn")
 		b := m.c.Brokers[killed[i]-1]
-		require.Eventually(m.t, func() bool { return m.coordinator() != b }, time.Minute, 50*time.Millisecond, "another takes over")
+		require.Eventually(m.t, func() bool { return m.coordinator() != b }, patience, 50*time.Millisecond, "another takes over")
 		m.transaction(true, func() {})             // begins at the successor, which has to end the one before first
 		waitUnregistered(m.t, m.c.ZooKeeper, b.ID) // Kafka does not wait for itself
 		b.Start(m.t)
@@ -221,7 +221,7 @@ func (m *movingProducer) judge() {
 			}
 		})
 		return open == 0
-	}, time.Minute, 100*time.Millisecond, "no transaction stays open")
+	}, patience, 100*time.Millisecond, "no transaction stays open")
 	logs := map[int32][]history.Read{}
 	history.ReadCommitted(m.t, m.c.Seeds(), movingTopic, func(r *kgo.Record) {
 		logs[r.Partition] = append(logs[r.Partition], history.Read{Name: history.NameOf(r.Value), Offset: r.Offset})

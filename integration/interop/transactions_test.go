@@ -38,7 +38,7 @@ func exactlyOnce(t *testing.T) *cluster.Cluster {
 }
 
 func franz(t *testing.T, c *cluster.Cluster, opts ...kgo.Opt) *kgo.Client {
-	client, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(c.Seeds()...), kgo.MetadataMinAge(100 * time.Millisecond)}, opts...)...)
+	client, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(c.Seeds()...), kgo.MetadataMinAge(100 * time.Millisecond), kgo.AlwaysRetryEOF()}, opts...)...)
 	require.NoError(t, err)
 	t.Cleanup(client.Close)
 	return client
@@ -56,18 +56,13 @@ func fill(t *testing.T, c *cluster.Cluster, n int) {
 // committed reads a topic of one partition as a read_committed consumer does, until n records are there or nothing more comes.
 func committed(t *testing.T, c *cluster.Cluster, topic string, n int) (values []string) {
 	client := franz(t, c, kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: {0: kgo.NewOffset().AtStart()}}), kgo.FetchIsolationLevel(kgo.ReadCommitted()))
-	for quiet := 0; quiet < 3; {
+	for quiet := 0; quiet < 60 && (quiet == 0 || len(values) < n); {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		fetches := client.PollFetches(ctx)
 		cancel()
 		fetches.EachRecord(func(r *kgo.Record) { values = append(values, string(r.Value)) })
-		switch {
-		case fetches.NumRecords() > 0:
+		if quiet++; fetches.NumRecords() > 0 {
 			quiet = 0
-		case len(values) >= n:
-			return values
-		default:
-			quiet++
 		}
 	}
 	return values
@@ -84,7 +79,7 @@ func requireEachOnceInOrder(t *testing.T, values []string, n int) {
 // killInTurn kills whoever coordinates a transactional id, then whoever coordinates a group, then whoever leads the output, and so on, and starts them again, until done. It returns how
 // many that were.
 func killInTurn(t *testing.T, c *cluster.Cluster, id, group string, done <-chan struct{}) (kills int) {
-	client, err := kgo.NewClient(kgo.SeedBrokers(c.Seeds()...), kgo.MetadataMinAge(50*time.Millisecond))
+	client, err := kgo.NewClient(kgo.SeedBrokers(c.Seeds()...), kgo.MetadataMinAge(50*time.Millisecond), kgo.AlwaysRetryEOF())
 	if !assert.NoError(t, err) {
 		return 0
 	}
@@ -190,13 +185,13 @@ func TestAGroupSessionCopiesEachRecordOnceWhileBrokersAreKilled(t *testing.T) {
 
 // copyBySession copies the input in transactions of at most 100 records; a session that cannot go on is replaced, as an application would be.
 func copyBySession(t *testing.T, c *cluster.Cluster, n int) {
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	copied := 0
 	for copied < n {
 		require.NoError(t, ctx.Err(), "%d of %d are copied", copied, n)
 		session, err := kgo.NewGroupTransactSession(kgo.SeedBrokers(c.Seeds()...), kgo.TransactionalID("copier"), kgo.ConsumerGroup("copiers"), kgo.ConsumeTopics("input"),
-			kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.MetadataMinAge(100*time.Millisecond), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+			kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.MetadataMinAge(100*time.Millisecond), kgo.AlwaysRetryEOF(), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 			kgo.TransactionTimeout(20*time.Second))
 		require.NoError(t, err)
 		last, err := copySome(ctx, session, n)

@@ -196,7 +196,7 @@ func (s *scene) door(tool string) []string {
 }
 
 // settle is for how long what only looks may differ from what was recorded: replicas fall out of sync and come back, and the controller works, while the next command runs already.
-const settle = 20 * time.Second
+const settle = patience
 
 // step replays one step and tells whether there was anything to replay.
 func (s *scene) step(name, step, file string) bool {
