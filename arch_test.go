@@ -26,6 +26,7 @@ var mayImport = map[string][]string{
 	"admin/health":     {"admin/cluster", "admin/plan"},
 
 	"broker/acl":         {},
+	"broker/token":       {"broker/acl"},
 	"broker/auth":        {"broker/wire"},
 	"broker/vfs":         {},
 	"broker/record":      {},
@@ -35,14 +36,14 @@ var mayImport = map[string][]string{
 	"broker/quota":       {},
 	"broker/wire":        {"broker/vfs"}, // for FileRange, the one type that crosses from log to network
 	"broker/peer":        {"broker/wire"},
-	"broker/netserver":   {"broker/wire", "broker/vfs"},
+	"broker/netserver":   {"broker/wire", "broker/vfs", "broker/quota"},
 	"broker/commitlog":   {"broker/record", "broker/vfs"},
 	"broker/partition":   {"broker/record", "broker/commitlog", "broker/purgatory", "broker/vfs"},
 	"broker/coordinator": {"broker/record", "broker/commitlog"},
 	"broker/group":       {"broker/coordinator", "broker/record"},
 	"broker/txn":         {"broker/coordinator", "broker/record"},
 	"broker/fetcher":     {"broker/wire", "broker/record", "broker/peer", "broker/partition", "broker/commitlog", "broker/vfs"},
-	"broker/api":         {"broker/wire", "broker/acl", "broker/quota", "broker/group", "broker/txn", "broker/record", "broker/metadata", "broker/partition", "broker/commitlog", "broker/vfs", "admin"},
+	"broker/api":         {"broker/wire", "broker/acl", "broker/token", "broker/quota", "broker/group", "broker/txn", "broker/record", "broker/metadata", "broker/partition", "broker/commitlog", "broker/vfs", "admin"},
 	"broker":             {"broker/...", "zkstate", "config", "admin", "ssl"},
 
 	"controller": {"zkstate", "config", "admin", "broker/wire", "broker/peer"},

@@ -25,6 +25,7 @@ import (
 	"barnabas/broker/netserver"
 	"barnabas/broker/partition"
 	"barnabas/broker/peer"
+	"barnabas/broker/quota"
 	"barnabas/broker/txn"
 	"barnabas/broker/vfs"
 	"barnabas/config"
@@ -48,6 +49,7 @@ type Broker struct {
 	advertise []zkstate.Endpoint
 
 	server        *netserver.Server
+	arrivals      *quota.Arrivals
 	logs          *commitlog.Manager
 	fetchers      *fetcher.Manager
 	movers        *fetcher.Movers
@@ -63,6 +65,7 @@ type Broker struct {
 	security      *security
 	registrations *registrations
 	authorizer    *authorizer // nil: everybody may do everything
+	tokens        *tokens     // nil: there are no delegation tokens here
 	dispatcher    *api.Dispatcher
 	requests      *metrics.Requests // nil: nobody asks for metrics
 
@@ -90,7 +93,8 @@ type isrChanger interface {
 // Open establishes who the broker is, opens its logs, and binds its listeners once no predecessor is registered any more. Nothing is served before Serve.
 func Open(ctx context.Context, v *config.Values, zk *zkstate.Client, log *logrus.Entry) (*Broker, error) {
 	credentials := newCredentials(zk, log.WithField("part", "security"))
-	secure, err := newSecurity(v, credentials)
+	tokens := newTokens(zk, v, log.WithField("part", "security"))
+	secure, err := newSecurity(v, credentials, tokens)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +109,7 @@ func Open(ctx context.Context, v *config.Values, zk *zkstate.Client, log *logrus
 		return nil, err
 	}
 	b := &Broker{identity: id, values: v, zk: zk, log: log.WithField("broker", id.brokerID), cluster: metadata.NewCache(), features: newFeatures(zk), registrations: newRegistrations(zk)}
-	b.security = secure
+	b.security, b.tokens = secure, tokens
 	b.notes = newSessionNotes(zk, vfs.OS, id, b.log.WithField("part", "zookeeper"))
 	b.door, b.homeless = newDoor(), newSignal()
 	b.life, b.stopFollowing = context.WithCancel(context.Background())
@@ -121,6 +125,11 @@ func Open(ctx context.Context, v *config.Values, zk *zkstate.Client, log *logrus
 	if secure.credentials != nil {
 		b.live.users = credentials
 		if err := zk.ThroughSessions(ctx, "reading credentials", func() error { return credentials.load(ctx) }); err != nil {
+			return nil, errors.Join(err, b.logs.Close())
+		}
+	}
+	if tokens != nil {
+		if err := zk.ThroughSessions(ctx, "reading delegation tokens", func() error { return tokens.load(ctx) }); err != nil {
 			return nil, errors.Join(err, b.logs.Close())
 		}
 	}
@@ -150,21 +159,27 @@ func (b *Broker) BrokerEpoch() int64 { return b.epoch.Load() }
 func (b *Broker) Addr(listener string) net.Addr { return b.server.Addr(listener) }
 
 func (b *Broker) bind() error {
+	v := b.live.values()
+	limits, err := connectionLimits(b.life, v, b.security.listeners)
+	if err != nil {
+		return err
+	}
+	b.arrivals.Limit(arrivalLimits(v, b.security.listeners))
 	cfg := netserver.Config{
-		Listeners:           b.security.listeners,
-		MaxRequestBytes:     int32(b.values.Int("socket.request.max.bytes")),
-		QueuedMaxBytes:      queuedMaxBytes(b.values),
-		MaxConnections:      int(b.values.Int("max.connections")),
-		MaxConnectionsPerIP: int(b.values.Int("max.connections.per.ip")),
-		IdleTimeout:         b.values.Millis("connections.max.idle.ms"),
-		SendBuffer:          int(b.values.Int("socket.send.buffer.bytes")),
-		ReceiveBuffer:       int(b.values.Int("socket.receive.buffer.bytes")),
-		Log:                 b.log.WithField("part", "network"),
+		Listeners:       b.security.listeners,
+		MaxRequestBytes: int32(b.values.Int("socket.request.max.bytes")),
+		QueuedMaxBytes:  queuedMaxBytes(b.values),
+		Limits:          limits,
+		Protected:       []string{b.values.InterBrokerListener()},
+		Arrivals:        b.arrivals,
+		IdleTimeout:     b.values.Millis("connections.max.idle.ms"),
+		SendBuffer:      int(b.values.Int("socket.send.buffer.bytes")),
+		ReceiveBuffer:   int(b.values.Int("socket.receive.buffer.bytes")),
+		Log:             b.log.WithField("part", "network"),
 	}
 	if backlog, set := b.values.Lookup("socket.listen.backlog.size"); set {
 		cfg.Backlog, _ = strconv.Atoi(backlog) // Kafka's default of 50 would shrink the system's queue
 	}
-	var err error
 	if b.server, err = netserver.Listen(cfg); err != nil {
 		return err
 	}
@@ -207,6 +222,7 @@ func (b *Broker) endpoints() ([]zkstate.Endpoint, error) {
 func (b *Broker) openLogs(ctx context.Context) error {
 	v := b.values
 	b.live = newLiveConfig(b.zk, v, b.log.WithField("part", "configuration"))
+	b.arrivals = b.live.addresses.held
 	b.live.brokerID = strconv.Itoa(int(b.brokerID))
 	if err := b.zk.ThroughSessions(ctx, "reading settings", func() error { return b.live.load(ctx) }); err != nil {
 		return fmt.Errorf("reading topics' settings: %w", err)
@@ -390,6 +406,7 @@ func (b *Broker) Serve(controller Controller) {
 		controller.SetUncleanElection(v.Bool("unclean.leader.election.enable"))
 		b.setThrottles()
 		b.reloadKeyStores(v)
+		b.limitConnections(v)
 		b.logs.ConfigureCleaner(cleanerConfig(v))
 	}
 	b.setThrottles()
@@ -413,6 +430,10 @@ func (b *Broker) Serve(controller Controller) {
 	if b.authorizer != nil {
 		gate = b.authorizer
 	}
+	var delegated api.Tokens
+	if b.tokens != nil {
+		delegated = b.tokens
+	}
 	var meter api.Meter
 	if v.String("barnabas.metrics.listener") != "" {
 		b.requests = metrics.NewRequests(measuredAPIs())
@@ -435,7 +456,7 @@ func (b *Broker) Serve(controller Controller) {
 	}, api.Dependencies{
 		Replicas: b.replicas, Metadata: b.cluster, Admin: adm, Controller: controller, ProducerIDs: b.producerIDs, BrokerEpoch: b, Registrations: b.registrations,
 		Groups: b.groups, Transactions: b.transactions, LegacyOffsets: legacyOffsets{b.zk},
-		Authorizer: gate, Meter: meter, Quotas: b.live.quotas.held,
+		Authorizer: gate, Tokens: delegated, Meter: meter, Quotas: b.live.quotas.held,
 	})
 	ctx := b.life
 	events := b.zk.Subscribe()
@@ -456,6 +477,16 @@ func (b *Broker) Serve(controller Controller) {
 		b.following.Go(func() {
 			defer lists.Close()
 			b.authorizer.follow(ctx, lists.C())
+		})
+	}
+	if b.tokens != nil {
+		told := b.zk.Subscribe()
+		b.following.Go(func() {
+			defer told.Close()
+			b.tokens.follow(ctx, told.C())
+		})
+		b.following.Go(func() {
+			b.tokens.sweep(ctx, v.Millis("delegation.token.expiry.check.interval.ms"), controller.IsActive)
 		})
 	}
 	b.registrations.changed = b.dispatcher.RegistrationsChanged

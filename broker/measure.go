@@ -32,6 +32,7 @@ func (b *Broker) Measure(s *metrics.Scrape) {
 	s.Set(&metrics.ZKConnects, float64(b.zk.Announced(zkstate.SessionStarted)+b.zk.Announced(zkstate.Connected)))
 	s.Set(&metrics.ZKExpires, float64(b.zk.Announced(zkstate.SessionExpired)))
 	s.Set(&metrics.ZKAuthFailures, float64(b.zk.Announced(zkstate.AuthFailed)))
+	measureArrivals(s, b.arrivals.Rates(time.Now()))
 	if b.requests != nil {
 		b.requests.Collect(s, time.Now())
 	}
@@ -164,6 +165,23 @@ func (b *Broker) measureGroups(s *metrics.Scrape) {
 		s.Set(&metrics.GroupsStable, float64(n[group.Stable]))
 		s.Set(&metrics.GroupsDead, float64(n[group.Dead]))
 	case <-late.C:
+	}
+}
+
+func measureArrivals(s *metrics.Scrape, rates quota.ArrivalRates) {
+	s.Set(&metrics.BrokerAcceptRate, rates.Broker)
+	for listener, r := range rates.Listeners {
+		at := s.With(metrics.Label{Name: "listener", Value: listener})
+		at.Set(&metrics.AcceptRate, r.PerSecond)
+		if r.WaitMs > 0 { // Kafka has no number otherwise
+			at.Set(&metrics.AcceptThrottle, r.WaitMs)
+		}
+		if r.TurnedAwayMs > 0 {
+			at.Set(&metrics.AcceptThrottleOfIP, r.TurnedAwayMs)
+		}
+	}
+	for from, perSecond := range rates.Addresses {
+		s.With(metrics.Label{Name: "ip", Value: from.String()}).Set(&metrics.AcceptRate, perSecond)
 	}
 }
 

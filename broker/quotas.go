@@ -31,12 +31,14 @@ type clientQuotas struct {
 
 func newClientQuotas(zk *zkstate.Client, v *config.Values, log *logrus.Entry) *clientQuotas {
 	q := &clientQuotas{zk: zk, log: log}
-	windows := func(prefix string) quota.Windows {
-		return quota.Windows{Samples: int(v.Int(prefix + "quota.window.num")), Size: time.Duration(v.Int(prefix+"quota.window.size.seconds")) * time.Second}
-	}
-	q.held = quota.New(windows(""), windows("controller."))
+	q.held = quota.New(quotaWindows(v, ""), quotaWindows(v, "controller."))
 	q.mu.entities = map[quota.Entity]zkstate.EntityConfig{}
 	return q
+}
+
+// quotaWindows are those of quotas; prefix is "controller." for those of mutations.
+func quotaWindows(v *config.Values, prefix string) quota.Windows {
+	return quota.Windows{Samples: int(v.Int(prefix + "quota.window.num")), Size: time.Duration(v.Int(prefix+"quota.window.size.seconds")) * time.Second}
 }
 
 // load reads the limits of all, in pipelined batches.

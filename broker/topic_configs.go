@@ -9,6 +9,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"barnabas/broker/commitlog"
+	"barnabas/broker/quota"
 	"barnabas/config"
 	"barnabas/zkstate"
 )
@@ -18,15 +19,16 @@ import (
 // A notification below /config/changes only says which entity to read again. Whoever missed one (at start, after a new session) reads everything, so the level in ZooKeeper and
 // not the edge decides.
 type liveConfig struct {
-	zk       *zkstate.Client
-	brokerID string
-	log      *logrus.Entry
-	apply    func(topic string, c commitlog.Config) // tells the logs of a topic
-	changed  func(topic string, c commitlog.Config) // told of a topic whose own settings changed just now
-	broker   func(v *config.Values)                 // told of the broker's settings
-	quotas   *clientQuotas
-	users    *credentials // told of users' settings; nil: nobody asks
-	notified *changes     // read by who follows
+	zk        *zkstate.Client
+	brokerID  string
+	log       *logrus.Entry
+	apply     func(topic string, c commitlog.Config) // tells the logs of a topic
+	changed   func(topic string, c commitlog.Config) // told of a topic whose own settings changed just now
+	broker    func(v *config.Values)                 // told of the broker's settings
+	quotas    *clientQuotas
+	addresses *addressQuotas
+	users     *credentials // told of users' settings; nil: nobody asks
+	notified  *changes     // read by who follows
 
 	mu struct {
 		sync.Mutex
@@ -39,6 +41,7 @@ type liveConfig struct {
 
 func newLiveConfig(zk *zkstate.Client, static *config.Values, log *logrus.Entry) *liveConfig {
 	l := &liveConfig{zk: zk, log: log, quotas: newClientQuotas(zk, static, log), notified: newChanges(zk, zkstate.ConfigChangesPath)}
+	l.addresses = newAddressQuotas(zk, quota.NewArrivals(quotaWindows(static, "")), log)
 	l.mu.static, l.mu.values = static, static
 	l.mu.topics = map[string]zkstate.EntityConfig{}
 	return l
@@ -82,7 +85,7 @@ func (l *liveConfig) load(ctx context.Context) error {
 	l.mu.topics, l.mu.all, l.mu.own = topics, all, own
 	l.mu.values = layered(l.mu.static, all, own)
 	l.mu.Unlock()
-	return l.quotas.load(ctx)
+	return errors.Join(l.quotas.load(ctx), l.addresses.load(ctx))
 }
 
 // layered puts the dynamic settings over the file's. Settings that the table refuses are left out: a broker must come up whatever stands in ZooKeeper.
@@ -212,6 +215,8 @@ func (l *liveConfig) reread(ctx context.Context, change zkstate.ConfigChange) er
 		if change.Type == zkstate.UserEntity && l.users != nil && !strings.Contains(change.Name, "/") {
 			l.users.changed(change.Name, c)
 		}
+	case change.Type == zkstate.IPEntity:
+		l.addresses.changed(ctx, change.Name, c)
 	case change.Type == zkstate.BrokerEntity && (change.Name == zkstate.DefaultEntity || change.Name == l.brokerID):
 		l.mu.Lock()
 		if change.Name == zkstate.DefaultEntity {

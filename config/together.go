@@ -43,6 +43,9 @@ func (v *Values) checkTogether() error {
 	if v.Int("replica.socket.timeout.ms") < v.Int("replica.fetch.wait.max.ms") {
 		return invalid("replica.socket.timeout.ms", "must be at least replica.fetch.wait.max.ms")
 	}
+	if err := v.checkConnections(); err != nil {
+		return err
+	}
 	if err := v.checkAuthorizer(); err != nil {
 		return err
 	}

@@ -122,7 +122,7 @@ func TestNamesAreThoseThatTheJMXExporterGivesKafkas(t *testing.T) {
 	}
 	// A sum makes averages possible, which the exporter leaves out; of the connections and of exempt time there is no rule in
 	// that file; that Kafka had no quotas, for which there is one.
-	ours := []string{RequestTimeSum.Name, Connections.Name, ExemptRequestTime.Name,
+	ours := []string{RequestTimeSum.Name, Connections.Name, ExemptRequestTime.Name, AcceptRate.Name, BrokerAcceptRate.Name, AcceptThrottle.Name, AcceptThrottleOfIP.Name,
 		QuotaByteRate.Name, QuotaRequestTime.Name, QuotaMutationRate.Name, QuotaTokens.Name, QuotaThrottleTime.Name}
 	names := families(t)
 	require.Greater(t, len(names), 50)

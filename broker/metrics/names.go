@@ -70,6 +70,14 @@ var (
 	Connections      = gauge("kafka_server_socket_server_metrics_connection_count", "Open connections of clients and brokers.")
 )
 
+// Of new connections, over the windows of quotas, with a label listener; the rate also with a label ip, of addresses that have a limit.
+var (
+	AcceptRate         = gauge("kafka_server_socket_server_metrics_connection_accept_rate", "New connections per second.")
+	BrokerAcceptRate   = gauge("kafka_server_socket_server_metrics_broker_connection_accept_rate", "New connections per second on all listeners, that between brokers left aside. It has no label.")
+	AcceptThrottle     = gauge("kafka_server_socket_server_metrics_connection_accept_throttle_time", "Milliseconds that new connections waited for a limit of the listener or the broker, on average of those that waited in about the last minute.")
+	AcceptThrottleOfIP = gauge("kafka_server_socket_server_metrics_ip_connection_accept_throttle_time", "Milliseconds after which connections were closed because their address opened them too fast, on average of about the last minute.")
+)
+
 // Of clients that have a quota, with labels resource and, as far as the quota is theirs, user and clientId. The exempt time has
 // none of them; the exporter's example does not name it.
 var (

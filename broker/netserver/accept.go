@@ -4,8 +4,6 @@ import (
 	"errors"
 	"net"
 	"time"
-
-	"github.com/sirupsen/logrus"
 )
 
 const (
@@ -13,8 +11,8 @@ const (
 	acceptBackoffMax = time.Second
 )
 
-// acceptLoop accepts until the listener is closed. While the server is full, one accepted connection per listener
-// waits here and the others in the kernel's queue, as with Kafka.
+// acceptLoop accepts until the listener is closed. While the server is full or connections come too fast, one accepted
+// connection per listener waits here and the others in the kernel's queue, as with Kafka.
 func (s *Server) acceptLoop(b bound) {
 	log := s.cfg.Log.WithField("listener", b.Name)
 	backoff := acceptBackoffMin
@@ -41,15 +39,19 @@ func (s *Server) acceptLoop(b bound) {
 // welcome starts a connection on an accepted socket, or closes it when it may not come in.
 func (s *Server) welcome(b bound, socket net.Conn) {
 	from := addressOf(socket)
-	if s.guests.full() {
+	if s.guests.full(b.Name) {
 		if allowed, _ := s.complaints.allow(time.Now()); allowed {
-			s.cfg.Log.WithFields(logrus.Fields{"listener": b.Name, "limit": s.guests.limit}).
+			s.cfg.Log.WithField("listener", b.Name).
 				Warn("No more connections are taken until others are closed: raise max.connections or the limit of open files")
 		}
 	}
-	if err := s.guests.enter(from); err != nil {
+	if err := s.guests.enter(b.Name, from); err != nil {
 		s.cfg.Log.WithField("client", socket.RemoteAddr().String()).WithError(err).Debug("Connection refused")
-		_ = socket.Close()
+		if early := new(turnedAway); errors.As(err, &early) {
+			s.lobby.hold(socket, early.after)
+		} else {
+			_ = socket.Close()
+		}
 		return
 	}
 	if tcp, ok := socket.(*net.TCPConn); ok && s.cfg.SendBuffer > 0 {
@@ -57,7 +59,9 @@ func (s *Server) welcome(b bound, socket net.Conn) {
 	}
 	c := newConn(s, socket, from, b.Listener)
 	if !s.enter(c) {
-		s.guests.leave(from)
+		s.guests.leave(b.Name, from)
 		_ = socket.Close()
+		return
 	}
+	s.makeRoom()
 }

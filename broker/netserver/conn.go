@@ -107,7 +107,7 @@ func (c *conn) run() {
 	c.kill(err)
 	c.finish()
 	c.server.leave(c)
-	c.server.guests.leave(c.from)
+	c.server.guests.leave(c.via.Name, c.from)
 }
 
 // serve handles one request after another until the connection ends.

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"barnabas/broker/quota"
 	"barnabas/broker/vfs"
 	"barnabas/broker/wire"
 )
@@ -70,6 +71,8 @@ func testConfig() Config {
 	return Config{
 		Listeners:       []Listener{{Name: "TEST", Host: "127.0.0.1", Protocol: "PLAINTEXT"}},
 		MaxRequestBytes: 100 << 20,
+		Limits:          NoLimits(),
+		Arrivals:        quota.NewArrivals(quota.Windows{Samples: 11, Size: time.Second}),
 		Log:             quiet(),
 	}
 }
@@ -105,7 +108,12 @@ type client struct {
 
 func dial(t testing.TB, s *Server) *client {
 	t.Helper()
-	socket, err := net.Dial("tcp", s.Addr("TEST").String())
+	return dialListener(t, s, "TEST")
+}
+
+func dialListener(t testing.TB, s *Server, listener string) *client {
+	t.Helper()
+	socket, err := net.Dial("tcp", s.Addr(listener).String())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = socket.Close() })
 	require.NoError(t, socket.SetDeadline(time.Now().Add(patience)))

@@ -112,45 +112,6 @@ func TestIdleConnectionsAreClosedAndWaitingOnesAreNot(t *testing.T) {
 	waiting.requireClosed()
 }
 
-func TestConnectionsOverTheTotalWait(t *testing.T) {
-	cfg := testConfig()
-	cfg.MaxConnections = 2
-	s := start(t, cfg, handler{})
-	first, second, third := dial(t, s), dial(t, s), dial(t, s)
-	first.send([]byte("1"))
-	first.receive()
-	second.send([]byte("2"))
-	second.receive()
-	third.send([]byte("3"))
-	require.Equal(t, 2, s.Connections())
-	require.NoError(t, first.Close())
-	require.Equal(t, "3", string(third.receive()))
-}
-
-func TestConnectionsLeaveDescriptorsToTheLogs(t *testing.T) {
-	require.Equal(t, 750, connectionLimit(0, 1000))
-	require.Equal(t, 750, connectionLimit(800, 1000))
-	require.Equal(t, 20, connectionLimit(20, 1000))
-	require.Equal(t, 20, connectionLimit(20, 0))
-	require.Zero(t, connectionLimit(0, 0))
-	require.Positive(t, start(t, testConfig(), handler{}).guests.limit)
-}
-
-func TestConnectionsOverTheLimitOfAnAddressAreRefused(t *testing.T) {
-	cfg := testConfig()
-	cfg.MaxConnectionsPerIP = 1
-	s := start(t, cfg, handler{})
-	first := dial(t, s)
-	first.send([]byte("1"))
-	first.receive()
-	dial(t, s).requireClosed()
-	require.NoError(t, first.Close())
-	eventually(t, "the first has left", func() bool { return s.Connections() == 0 })
-	again := dial(t, s)
-	again.send([]byte("2"))
-	require.Equal(t, "2", string(again.receive()))
-}
-
 func TestAClientThatNeverReadsIsBoundedAndBothersNobody(t *testing.T) {
 	var handled atomic.Int64
 	answer := make([]byte, 64<<10)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 
+	"barnabas/broker/quota"
 	"barnabas/broker/wire"
 )
 
@@ -30,12 +31,13 @@ type Listener struct {
 
 // Config holds a server's settings. Names in brackets are those of Kafka's broker settings.
 type Config struct {
-	Listeners           []Listener
-	MaxRequestBytes     int32         // largest frame [socket.request.max.bytes]
-	QueuedMaxBytes      int64         // bytes of requests being read or handled; 0: no limit [queued.max.request.bytes]
-	MaxConnections      int           // 0: as many as descriptors allow, logs considered [max.connections]
-	MaxConnectionsPerIP int           // 0: no limit [max.connections.per.ip]
-	IdleTimeout         time.Duration // 0: never [connections.max.idle.ms]
+	Listeners       []Listener
+	MaxRequestBytes int32           // largest frame [socket.request.max.bytes]
+	QueuedMaxBytes  int64           // bytes of requests being read or handled; 0: no limit [queued.max.request.bytes]
+	Limits          Limits          // of connections, as long as Server.Limit has put no others in force
+	Protected       []string        // listeners that others make room for: those between brokers
+	Arrivals        *quota.Arrivals // holds new connections to their limits per second
+	IdleTimeout     time.Duration   // 0: never [connections.max.idle.ms]
 	// SendBuffer is that of the socket; -1 or 0: the system's choice [socket.send.buffer.bytes]. Kafka's 100 KiB sends
 	// big pieces of files at two thirds of the processor time that the system's growing buffers take.
 	SendBuffer int
@@ -52,6 +54,7 @@ type Server struct {
 	handler wire.Handler
 	memory  *budget
 	guests  *guests
+	lobby   *lobby
 	bound   []bound
 	stopped chan struct{} // closed when Close begins
 
@@ -78,10 +81,12 @@ func Listen(cfg Config) (*Server, error) {
 	if cfg.MaxRequestBytes <= 0 {
 		return nil, fmt.Errorf("the largest request has to be positive, not %d bytes", cfg.MaxRequestBytes)
 	}
+	descriptors := descriptorLimit()
 	s := &Server{
 		cfg:     cfg,
 		memory:  newBudget(cfg.QueuedMaxBytes),
-		guests:  newGuests(connectionLimit(cfg.MaxConnections, descriptorLimit()), cfg.MaxConnectionsPerIP),
+		guests:  newGuests(cfg, descriptors),
+		lobby:   newLobby(descriptors),
 		stopped: make(chan struct{}),
 	}
 	s.conns.open = make(map[*conn]struct{})
@@ -145,6 +150,7 @@ func (s *Server) Close(ctx context.Context) error {
 	s.closeSockets()
 	s.guests.stop()
 	s.acceptors.Wait()
+	s.lobby.close()
 	for _, c := range s.closeDoor() {
 		c.stopReading()
 	}

@@ -2,10 +2,10 @@ package quota
 
 import "time"
 
-// crowd are the accounts of clients that have a limit. Clients choose their names, so accounts that have run out are
-// dropped as others come: one that is begun anew later says the same.
-type crowd struct {
-	accounts map[Client]*account
+// crowd are the accounts of those who have a limit. Clients choose their names, and addresses are many, so accounts
+// that have run out are dropped as others come: one that is begun anew later says the same.
+type crowd[K comparable] struct {
+	accounts map[K]*account
 	sweepAt  int // so many accounts that the idle ones are looked for
 }
 
@@ -18,10 +18,12 @@ type account struct {
 	pauses average
 }
 
-func newCrowd() crowd { return crowd{accounts: map[Client]*account{}, sweepAt: fewAccounts} }
+func newCrowd[K comparable]() crowd[K] {
+	return crowd[K]{accounts: map[K]*account{}, sweepAt: fewAccounts}
+}
 
-// account finds a client's account or begins one.
-func (m *crowd) account(w Windows, c Client, now time.Time) *account {
+// account finds the account of one or begins it.
+func (m *crowd[K]) account(w Windows, c K, now time.Time) *account {
 	if a := m.accounts[c]; a != nil {
 		return a
 	}
@@ -38,7 +40,7 @@ func (m *crowd) account(w Windows, c Client, now time.Time) *account {
 	return a
 }
 
-// idle tells that nothing counts any more of what the client took.
+// idle tells that nothing counts any more of what was taken.
 func (a *account) idle(w Windows, now time.Time) bool {
 	return a.rate.idle(w, now) && a.pauses.times.idle(shown, now) && !now.Before(a.tokens.fullAt)
 }

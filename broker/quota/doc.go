@@ -8,5 +8,5 @@
 // be back at the limit; for partitions a bucket of tokens. Time is passed in. Who has no limit is not counted, and
 // costs one look at a map; while there is no limit of a kind at all, one atomic load.
 //
-// Of the limits that Kafka knows, connection_creation_rate is kept and shown, and not held.
+// New connections are held to their limits per second with the same maths (KIP-402, KIP-612): Arrivals.
 package quota

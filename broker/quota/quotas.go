@@ -23,7 +23,7 @@ type held struct {
 
 	mu struct {
 		sync.Mutex
-		clients crowd
+		clients crowd[Client]
 	}
 }
 
@@ -34,7 +34,7 @@ var shown = Windows{Samples: 2, Size: 30 * time.Second}
 func New(w, mutations Windows) *Quotas {
 	q := &Quotas{windows: w, mutations: mutations}
 	for i := range q.kinds {
-		q.kinds[i].mu.clients = newCrowd()
+		q.kinds[i].mu.clients = newCrowd[Client]()
 	}
 	return q
 }

@@ -1,0 +1,43 @@
+package config
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestExceptionsToTheLimitOfAnAddress(t *testing.T) {
+	v, err := New(map[string]string{"max.connections.per.ip": "0", "max.connections.per.ip.overrides": "10.0.0.1:5, ::1:7 ,db-1.example.com:0"})
+	require.NoError(t, err)
+	most, err := v.MaxConnectionsOf()
+	require.NoError(t, err)
+	assert.Equal(t, map[string]int{"10.0.0.1": 5, "::1": 7, "db-1.example.com": 0}, most)
+
+	v, err = New(nil)
+	require.NoError(t, err)
+	most, err = v.MaxConnectionsOf()
+	require.NoError(t, err)
+	assert.Empty(t, most)
+}
+
+func TestLimitsOfConnectionsThatContradictThemselvesAreRefused(t *testing.T) {
+	for _, bad := range []map[string]string{
+		{"max.connections.per.ip": "0"},
+		{"max.connections.per.ip.overrides": "10.0.0.1"},
+		{"max.connections.per.ip.overrides": "10.0.0.1:many"},
+		{"max.connections.per.ip.overrides": "10.0.0.1:99999999999"},
+		{"max.connections.per.ip.overrides": "a host:5"},
+	} {
+		_, err := New(bad)
+		var invalid *InvalidError
+		assert.ErrorAs(t, err, &invalid, "%v", bad)
+	}
+}
+
+func TestLimitsOfConnectionsAreActedOn(t *testing.T) {
+	v, err := New(map[string]string{"max.connection.creation.rate": "10", "max.connections": "10", "max.connections.per.ip": "5", "max.connections.per.ip.overrides": "::1:7",
+		"listener.name.plaintext.max.connections": "3", "listener.name.plaintext.max.connection.creation.rate": "3"})
+	require.NoError(t, err)
+	assert.Empty(t, v.WithoutEffect())
+}
