@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -67,19 +66,8 @@ func Binary(t testing.TB) string {
 	return build.path
 }
 
-// Port returns a port of 127.0.0.1 that is free now. It is none of those that systems give to outgoing connections (32768 and up on Linux), or one of these might have it before the broker.
-func Port(t testing.TB) int {
-	t.Helper()
-	for range 1000 {
-		port := 15000 + rand.IntN(17000)
-		if l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
-			require.NoError(t, l.Close())
-			return port
-		}
-	}
-	t.Fatal("no port is free")
-	return 0
-}
+// Port returns a port of 127.0.0.1 for a program, see lane.
+func Port(t testing.TB) int { return lane.Port(t) }
 
 // Program makes the command that runs a broker with a server.properties file.
 type Program func(t testing.TB, properties string) *exec.Cmd

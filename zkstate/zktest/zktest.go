@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -26,7 +27,7 @@ import (
 const jarsOf = "3.9.1"
 
 const (
-	startWait = 30 * time.Second
+	startWait = 2 * time.Minute
 	pollEvery = 20 * time.Millisecond
 )
 
@@ -65,19 +66,11 @@ func Embedded(t testing.TB, lines ...string) Server {
 func Real(t testing.TB, lines ...string) Server {
 	java, jars := lane.Java(t), lane.KafkaJars(t, jarsOf)
 	dir := t.TempDir()
-	s := &realServer{base: base{t: t, addr: freeAddr(t)}, java: java, jars: jars}
+	s := &realServer{base: base{t: t, addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(lane.Port(t)))}, java: java, jars: jars}
 	s.cfg = s.writeConfig(dir, lines)
 	s.Start()
 	t.Cleanup(s.Stop)
 	return s
-}
-
-// freeAddr finds a port that nobody listens on just now.
-func freeAddr(t testing.TB) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	defer l.Close()
-	return l.Addr().String()
 }
 
 func must(t testing.TB, err error) {
@@ -109,7 +102,7 @@ func (b *base) writeConfig(dir string, lines []string) string {
 
 func (b *base) ExpireSession(id int64, password []byte) {
 	b.t.Helper()
-	c, err := client.Dial(b.addr, 10*time.Second, client.Session{ID: id, Password: password}, nil)
+	c, err := client.Dial(b.addr, time.Minute, client.Session{ID: id, Password: password}, nil)
 	must(b.t, err)
 	if err := c.Close(); err != nil && !errors.Is(err, client.ErrClosed) {
 		b.t.Fatal(err)
