@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -47,7 +48,7 @@ func TestALiveBrokerAnswersAsKafkaDoes(t *testing.T) {
 	lane.Need(t, program != "", "the built program, named by BARNABAS_PROGRAM")
 	dir := t.TempDir()
 	k := startCluster(t, dir, func(properties string) { start(t, dir, program, "broker", properties) })
-	r := &recorder{t: t, kafka: k, cluster: recordedCluster{topicIDs: make(map[string][16]byte), doors: k.doors}}
+	r := &recorder{t: t, kafka: k, cluster: recordedCluster{topicIDs: make(map[string][16]byte), doors: k.doors}, patience: time.Minute}
 	r.prepare()
 	goldenCases(r)
 	compareLive(t, r)
@@ -126,10 +127,7 @@ func start(t *testing.T, dir, program string, args ...string) {
 }
 
 func freePort(t *testing.T) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	return l.Addr().String()
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(lane.Port(t)))
 }
 
 func waitDoor(t *testing.T, addr string) {
@@ -140,7 +138,7 @@ func waitDoor(t *testing.T, addr string) {
 		}
 		c.Close()
 		return true
-	}, 60*time.Second, 200*time.Millisecond, addr)
+	}, 3*time.Minute, 200*time.Millisecond, addr)
 }
 
 // recorder asks and notes.
@@ -150,7 +148,7 @@ type recorder struct {
 	cluster recordedCluster
 	files   map[string][]exchange
 	order   []string
-	// patience is how long an answer may take; it is short by default, since one of the questions is never answered.
+	// patience is how long an answer may take; it is short by default, since Kafka never answers one of the questions.
 	patience time.Duration
 }
 
@@ -230,9 +228,9 @@ func (r *recorder) prepare() {
 		resp := r.ask("PLAINTEXT", m).(*kmsg.MetadataResponse)
 		r.cluster.clusterID = stringOrEmpty(resp.ClusterID)
 		return len(resp.Brokers) == 2 && resp.ControllerID == 1
-	}, 60*time.Second, 500*time.Millisecond)
+	}, 3*time.Minute, 500*time.Millisecond)
 	create := kmsg.NewPtrCreateTopicsRequest()
-	create.Version, create.TimeoutMillis = 7, 15000
+	create.Version, create.TimeoutMillis = 7, 60_000
 	for _, topic := range goldenTopics {
 		t := kmsg.NewCreateTopicsRequestTopic()
 		t.Topic, t.NumPartitions, t.ReplicationFactor = topic.name, -1, -1
@@ -256,7 +254,7 @@ func (r *recorder) prepare() {
 	require.Eventually(r.t, func() bool { // the first block of ids is fetched in the background
 		req := kmsg.NewPtrInitProducerIDRequest()
 		return r.ask("PLAINTEXT", req).(*kmsg.InitProducerIDResponse).ErrorCode == 0
-	}, 30*time.Second, 500*time.Millisecond)
+	}, time.Minute, 500*time.Millisecond)
 }
 
 // settle waits until both brokers know every topic and all replicas are in sync.
@@ -274,7 +272,7 @@ func (r *recorder) settle() {
 				}
 			}
 			return len(resp.Topics) == len(goldenTopics)
-		}, 30*time.Second, 200*time.Millisecond)
+		}, time.Minute, 200*time.Millisecond)
 	}
 }
 

@@ -34,11 +34,14 @@ type theatre interface {
 	ask(client string, req kmsg.Request) <-chan kmsg.Response
 }
 
+// parked is for how long a live broker must leave a request unanswered to be believed to have parked it.
+const parked = 500 * time.Millisecond
+
 // play is one performance, with its transcript.
 type groupPlay struct {
 	t       *testing.T
 	on      theatre
-	settle  time.Duration // until a request that waits has surely arrived
+	settle  time.Duration // until a request that is not answered has surely arrived
 	text    strings.Builder
 	names   map[string]string // by made up id
 	waiting map[string]<-chan kmsg.Response
@@ -58,8 +61,18 @@ func (p *groupPlay) ask(client string, version int16, req kmsg.Request) kmsg.Res
 func (p *groupPlay) send(client string, version int16, req kmsg.Request) {
 	req.SetVersion(version)
 	p.note("> "+client, req.Key(), version, req)
-	p.waiting[client] = p.on.ask(client, req)
-	time.Sleep(p.settle)
+	answer := p.on.ask(client, req)
+	p.waiting[client] = answer
+	if p.settle == 0 {
+		return
+	}
+	select {
+	case resp := <-answer:
+		kept := make(chan kmsg.Response, 1)
+		kept <- resp
+		p.waiting[client] = kept
+	case <-time.After(p.settle):
+	}
 }
 
 func (p *groupPlay) await(client string) kmsg.Response {
@@ -72,7 +85,7 @@ func (p *groupPlay) await(client string) kmsg.Response {
 		}
 		p.note("< "+client, resp.Key(), resp.GetVersion(), ordered(resp))
 		return resp
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		p.t.Fatalf("%s gets no answer after\n%s", client, p.text.String())
 		return nil
 	}
@@ -208,7 +221,7 @@ func TestRecordGroupPlays(t *testing.T) {
 	addr := oneKafka(t)
 	require.NoError(t, os.MkdirAll(playFolder, 0o755))
 	for _, name := range groupPlayNames() {
-		p := newGroupPlay(t, &network{t: t, addr: addr, conns: map[string]net.Conn{}}, 150*time.Millisecond)
+		p := newGroupPlay(t, &network{t: t, addr: addr, conns: map[string]net.Conn{}}, parked)
 		groupPlays[name](p)
 		text := "# Performed by Apache Kafka 3.9.1 (ZooKeeper mode). Written by TestRecordGroupPlays.\n" + p.text.String()
 		require.NoError(t, os.WriteFile(playFile(name), []byte(text), 0o644))
@@ -265,15 +278,15 @@ func oneKafka(t *testing.T) string {
 func oneBroker(t *testing.T, startBroker func(dir, properties string)) string {
 	dir := t.TempDir()
 	k := startCluster(t, dir, func(properties string) { startBroker(dir, properties) })
-	r := &recorder{t: t, kafka: k, cluster: recordedCluster{topicIDs: make(map[string][16]byte), doors: k.doors}}
+	r := &recorder{t: t, kafka: k, cluster: recordedCluster{topicIDs: make(map[string][16]byte), doors: k.doors}, patience: time.Minute}
 	require.Eventually(t, func() bool {
 		m := kmsg.NewPtrMetadataRequest()
 		m.Version = 12
 		resp := r.ask("PLAINTEXT", m).(*kmsg.MetadataResponse)
 		return len(resp.Brokers) == 2 && resp.ControllerID != metadata.NoController
-	}, 60*time.Second, 500*time.Millisecond)
+	}, 3*time.Minute, 500*time.Millisecond)
 	create := kmsg.NewPtrCreateTopicsRequest()
-	create.Version, create.TimeoutMillis = 7, 15000
+	create.Version, create.TimeoutMillis = 7, 60_000
 	for name, count := range map[string]int{"one": 1, "two": 2, offsetsTopic: 50} {
 		topic := kmsg.NewCreateTopicsRequestTopic()
 		topic.Topic, topic.NumPartitions, topic.ReplicationFactor = name, -1, -1
@@ -287,10 +300,12 @@ func oneBroker(t *testing.T, startBroker func(dir, properties string)) string {
 	for _, topic := range r.ask("PLAINTEXT", create).(*kmsg.CreateTopicsResponse).Topics {
 		require.Zero(t, topic.ErrorCode, topic.Topic)
 	}
-	require.Eventually(t, func() bool { // until all 50 are loaded
-		l := kmsg.NewPtrListGroupsRequest()
-		return r.ask("PLAINTEXT", l).(*kmsg.ListGroupsResponse).ErrorCode == 0
-	}, 30*time.Second, 500*time.Millisecond)
-	time.Sleep(3 * time.Second)
+	d := kmsg.NewPtrDescribeGroupsRequest()
+	for i := range 1000 { // in all 50 partitions, as sure as may be
+		d.Groups = append(d.Groups, fmt.Sprint("probe-", i))
+	}
+	require.Eventually(t, func() bool { // until all are led and loaded
+		return !slices.ContainsFunc(r.ask("PLAINTEXT", d).(*kmsg.DescribeGroupsResponse).Groups, func(g kmsg.DescribeGroupsResponseGroup) bool { return g.ErrorCode != 0 })
+	}, time.Minute, 100*time.Millisecond)
 	return k.doors["PLAINTEXT"]
 }

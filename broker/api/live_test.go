@@ -21,12 +21,12 @@ func TestTopicsAreUsableWhenTheirCreationIsAnswered(t *testing.T) {
 	lane.Need(t, program != "", "the built program, named by BARNABAS_PROGRAM")
 	dir := t.TempDir()
 	k := startCluster(t, dir, func(properties string) { start(t, dir, program, "broker", properties) })
-	r := &recorder{t: t, kafka: k, cluster: recordedCluster{topicIDs: make(map[string][16]byte), doors: k.doors}}
+	r := &recorder{t: t, kafka: k, cluster: recordedCluster{topicIDs: make(map[string][16]byte), doors: k.doors}, patience: time.Minute}
 	r.prepare()
 	for i := range 20 {
 		name := fmt.Sprint("new-", i)
 		create := kmsg.NewPtrCreateTopicsRequest()
-		create.Version, create.TimeoutMillis = 7, 5000
+		create.Version, create.TimeoutMillis = 7, 60_000
 		create.Topics = append(create.Topics, createTopic(name, -1, -1, [][]int32{{1, 2}, {1, 2}}))
 		created := r.ask("PLAINTEXT", create).(*kmsg.CreateTopicsResponse)
 		require.Zero(t, created.Topics[0].ErrorCode)
@@ -38,7 +38,9 @@ func TestTopicsAreUsableWhenTheirCreationIsAnswered(t *testing.T) {
 		m.Topics = append(m.Topics, ask)
 		require.Zero(t, metadataTrouble(r.ask("PLAINTEXT", m).(*kmsg.MetadataResponse)))
 
-		produced := r.ask("PLAINTEXT", produceOne(-1, name, 0, oneBatch(t, "v"))).(*kmsg.ProduceResponse)
+		produce := produceOne(-1, name, 0, oneBatch(t, "v"))
+		produce.TimeoutMillis = 60_000
+		produced := r.ask("PLAINTEXT", produce).(*kmsg.ProduceResponse)
 		require.Zero(t, produced.Topics[0].Partitions[0].ErrorCode)
 
 		describe := kmsg.NewPtrDescribeConfigsRequest()
@@ -50,11 +52,11 @@ func TestTopicsAreUsableWhenTheirCreationIsAnswered(t *testing.T) {
 
 		elsewhere := metadataTrouble(r.ask("B2", m).(*kmsg.MetadataResponse))
 		require.True(t, elsewhere == 0 || kerr.IsRetriable(kerr.ErrorForCode(elsewhere)), "error %d", elsewhere)
-		require.Eventually(t, func() bool { return metadataTrouble(r.ask("B2", m).(*kmsg.MetadataResponse)) == 0 }, time.Second, 5*time.Millisecond)
+		require.Eventually(t, func() bool { return metadataTrouble(r.ask("B2", m).(*kmsg.MetadataResponse)) == 0 }, time.Minute, 5*time.Millisecond)
 
 		if i%2 == 0 {
 			remove := kmsg.NewPtrDeleteTopicsRequest()
-			remove.Version, remove.TimeoutMillis, remove.TopicNames = 5, 5000, []string{name}
+			remove.Version, remove.TimeoutMillis, remove.TopicNames = 5, 60_000, []string{name}
 			require.Zero(t, r.ask("PLAINTEXT", remove).(*kmsg.DeleteTopicsResponse).Topics[0].ErrorCode)
 			require.Equal(t, kerr.UnknownTopicOrPartition.Code, metadataTrouble(r.ask("PLAINTEXT", m).(*kmsg.MetadataResponse)))
 			// As in Kafka the name is taken until the controller has finished.
@@ -62,7 +64,7 @@ func TestTopicsAreUsableWhenTheirCreationIsAnswered(t *testing.T) {
 				again := r.ask("PLAINTEXT", create).(*kmsg.CreateTopicsResponse).Topics[0]
 				require.Contains(t, []int16{0, kerr.TopicAlreadyExists.Code}, again.ErrorCode)
 				return again.ErrorCode == 0 && again.TopicID != created.Topics[0].TopicID
-			}, 3*time.Second, 5*time.Millisecond)
+			}, time.Minute, 5*time.Millisecond)
 		}
 	}
 }

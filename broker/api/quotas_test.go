@@ -161,7 +161,7 @@ func TestEveryAnswerTellsOfTheTimeThatWasUsedUp(t *testing.T) {
 					throttleMs, _ := told.Throttle()
 					assert.EqualValues(t, 1000, throttleMs)
 				}
-			case <-time.After(10 * time.Second):
+			case <-time.After(time.Minute):
 				require.Fail(t, "no answer")
 			}
 		})
@@ -221,7 +221,7 @@ func TestTheTimeOfWorkersCounts(t *testing.T) {
 	assert.Greater(t, used, 0.3)
 
 	create := createTopicOf(7, 1)
-	create.(*kmsg.CreateTopicsRequest).TimeoutMillis = 1500
+	create.(*kmsg.CreateTopicsRequest).TimeoutMillis = 4000
 	w.ask(create)
-	assert.Less(t, q.Rates(quota.Request, time.Now())[0].PerSecond-used, 8.0, "it waited for leaders that do not come")
+	assert.Less(t, q.Rates(quota.Request, time.Now())[0].PerSecond-used, 30.0, "it waited for leaders that do not come, which were another forty")
 }
