@@ -6,7 +6,6 @@ import (
 	"io"
 	"sync"
 
-	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 	"github.com/pierrec/lz4/v4"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -41,15 +40,17 @@ func newDecoder(c Codec, src []byte) (io.ReadCloser, error) {
 	return nil, &Invalid{Err: kerr.UnsupportedCompressionType, Message: fmt.Sprintf("Unknown compression type id: %d", c)}
 }
 
-// newGzip reads any number of gzip members one behind the other, as Java's GZIPInputStream does.
 func newGzip(src []byte) (io.ReadCloser, error) {
 	d, _ := gzipDecoders.Get().(*decoder)
 	if d == nil {
-		d = &decoder{Reader: new(gzip.Reader)}
-		d.giveIn = func() { gzipDecoders.Put(d) }
+		g := new(gzipStream)
+		d = &decoder{Reader: g}
+		d.giveIn = func() {
+			g.src = nil
+			gzipDecoders.Put(d)
+		}
 	}
-	d.in.Reset(src)
-	if err := d.Reader.(*gzip.Reader).Reset(&d.in); err != nil {
+	if err := d.Reader.(*gzipStream).reset(src, &d.in); err != nil {
 		d.Close()
 		return nil, err
 	}

@@ -21,7 +21,8 @@ var wholes = sync.Pool{New: func() any { b := make([]byte, 0, wholeSize); return
 // not fit and to whatever is unusual or broken: a stream takes the one and has a name for the other.
 func decompressWhole(c Codec, dst, src []byte) (out []byte, ok bool) {
 	switch c {
-	case Gzip: // not worth it: its decoder works as a stream only
+	case Gzip:
+		return gunzipWhole(dst, src)
 	case Snappy:
 		return snappyWhole(dst, src)
 	case LZ4:
