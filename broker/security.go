@@ -27,6 +27,7 @@ type security struct {
 	values      *config.Values
 	logins      config.JAASFile
 	credentials *credentials // nil: no listener needs them
+	tokens      *tokens      // nil: there are none
 
 	listeners []netserver.Listener
 	gate      *auth.Gate
@@ -37,8 +38,8 @@ type security struct {
 	towards    atomic.Pointer[func(addr string) *tls.Config]
 }
 
-func newSecurity(v *config.Values, credentials *credentials) (*security, error) {
-	s := &security{values: v, encryption: map[string]*atomic.Pointer[tls.Config]{}}
+func newSecurity(v *config.Values, credentials *credentials, tokens *tokens) (*security, error) {
+	s := &security{values: v, tokens: tokens, encryption: map[string]*atomic.Pointer[tls.Config]{}}
 	listeners, err := v.Listeners()
 	if err != nil {
 		return nil, err
@@ -163,9 +164,9 @@ func (s *security) usesCredentials(listeners []config.Listener) bool {
 func (s *security) mechanism(listener, name string) (auth.Mechanism, error) {
 	switch name {
 	case config.ScramSHA256:
-		return auth.NewScram256(s.credentials.lookup(name), rand.Text), nil
+		return auth.NewScram256(s.known(name), rand.Text), nil
 	case config.ScramSHA512:
-		return auth.NewScram512(s.credentials.lookup(name), rand.Text), nil
+		return auth.NewScram512(s.known(name), rand.Text), nil
 	}
 	modules, err := s.values.Logins(listener, name, s.logins)
 	if err != nil {
@@ -189,6 +190,10 @@ func (s *security) mechanism(listener, name string) (auth.Mechanism, error) {
 			name, config.OnListener(listener, strings.ToLower(name)+".sasl.jaas.config"), config.PlainLoginModule)
 	}
 	return &auth.Plain{Passwords: users}, nil
+}
+
+func (s *security) known(mechanism string) auth.Known {
+	return auth.Known{User: s.credentials.lookup(mechanism), Token: s.tokens.lookup(mechanism)}
 }
 
 // towardsBrokers is how this broker goes to others.
@@ -221,10 +226,10 @@ func (s *security) login(listener, mechanism string) (sasl.Mechanism, error) {
 	if err != nil {
 		return nil, err
 	}
-	user, password, found := config.Login(modules, mechanism)
+	account, found := config.Login(modules, mechanism)
 	if !found {
 		return nil, fmt.Errorf("brokers authenticate to each other by %s, and neither %s nor a JAAS file that KAFKA_OPTS names says as which user",
 			mechanism, config.OnListener(listener, strings.ToLower(mechanism)+".sasl.jaas.config"))
 	}
-	return auth.Client(mechanism, user, password), nil
+	return auth.Client(mechanism, account.User, account.Password, account.ByToken), nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"barnabas/admin"
+	"barnabas/broker/auth"
 	"barnabas/broker/netserver"
 	"barnabas/config"
 	"barnabas/ssl"
@@ -39,7 +40,7 @@ func secured(t *testing.T, changes map[string]string) (*security, error) {
 	}
 	v, err := config.New(set)
 	require.NoError(t, err)
-	return newSecurity(v, newCredentials(nil, quiet()))
+	return newSecurity(v, newCredentials(nil, quiet()), nil)
 }
 
 func TestListenersOfferWhatTheirSettingsSay(t *testing.T) {
@@ -51,9 +52,9 @@ func TestListenersOfferWhatTheirSettingsSay(t *testing.T) {
 	require.Len(t, s.gate.Offers["INSIDE"], 2)
 	assert.Empty(t, s.gate.Offers["OUTSIDE"])
 	assert.Equal(t, 5*time.Second, s.gate.Offers["INSIDE"][1].Lifetime)
-	_, user, err := s.gate.Offers["INSIDE"][0].Begin().Step([]byte("\x00alice\x00alice-secret"))
+	_, proven, err := s.gate.Offers["INSIDE"][0].Begin().Step([]byte("\x00alice\x00alice-secret"))
 	require.NoError(t, err)
-	assert.Equal(t, "alice", user)
+	assert.Equal(t, auth.Identity{User: "alice"}, proven)
 	assert.NotNil(t, s.credentials)
 	assert.Equal(t, "PLAIN", s.between.SASL.Name())
 	assert.Equal(t, "b1", s.between.TLS("b1:9092").ServerName)

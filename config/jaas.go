@@ -27,14 +27,20 @@ func moduleOf(mechanism string) string {
 	return ScramLoginModule
 }
 
+// Account is as whom a client authenticates. With ByToken, User is the id of a delegation token and Password its HMAC in base64 (KIP-48).
+type Account struct {
+	User, Password string
+	ByToken        bool
+}
+
 // Login finds as whom to authenticate by a mechanism.
-func Login(modules []LoginModule, mechanism string) (user, password string, found bool) {
+func Login(modules []LoginModule, mechanism string) (a Account, found bool) {
 	for _, m := range modules {
 		if user, named := m.Options["username"]; named && m.Class == moduleOf(mechanism) {
-			return user, m.Options["password"], true
+			return Account{User: user, Password: m.Options["password"], ByToken: strings.EqualFold(m.Options["tokenauth"], "true")}, true
 		}
 	}
-	return "", "", false
+	return Account{}, false
 }
 
 // JAASFile is what a JAAS file says, by the names of its sections.

@@ -25,6 +25,7 @@ var (
 	V3_0IV1 = mustProtocolVersion("3.0-IV1") // batches of format v2 only (KIP-724)
 	V3_1IV0 = mustProtocolVersion("3.1-IV0") // topic ids in fetches (KIP-516)
 	V3_2IV0 = mustProtocolVersion("3.2-IV0") // leader recovery state (KIP-704)
+	V3_3IV0 = mustProtocolVersion("3.3-IV0") // delegation tokens name who asked for them (KIP-373)
 	V3_5IV1 = mustProtocolVersion("3.5-IV1") // replica state in fetches (KIP-903)
 	V3_9IV0 = mustProtocolVersion("3.9-IV0") // the newest, and the default
 )

@@ -71,11 +71,11 @@ func login(settings map[string]string) (sasl.Mechanism, error) {
 	if err != nil {
 		return nil, err
 	}
-	user, password, found := config.Login(modules, name)
+	account, found := config.Login(modules, name)
 	if !found {
 		return nil, &badArgument{fmt.Sprintf("neither sasl.jaas.config nor the section KafkaClient of a JAAS file that KAFKA_OPTS names says as which user to authenticate by %s", name)}
 	}
-	return auth.Client(name, user, password), nil
+	return auth.Client(name, account.User, account.Password, account.ByToken), nil
 }
 
 func loginModules(jaas string) ([]config.LoginModule, error) {

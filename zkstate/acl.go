@@ -204,12 +204,7 @@ func (c *Client) MakeACLPaths(ctx context.Context) error {
 			paths = append(paths, ResourceTypePath(t, prefixed))
 		}
 	}
-	for _, p := range append(paths, ACLChangesPath, ExtendedACLChangesPath) {
-		if err := c.CreateRecursive(ctx, p, nil); err != nil {
-			return fmt.Errorf("creating %s: %w", p, err)
-		}
-	}
-	return nil
+	return c.makePaths(ctx, append(paths, ACLChangesPath, ExtendedACLChangesPath)...)
 }
 
 // NotifyACLChange tells the brokers that a pattern's entries have changed.

@@ -13,7 +13,11 @@ var persistentPaths = []string{ConsumersPath, BrokerIDsPath, TopicsPath, ConfigC
 
 // MakePersistentPaths makes the top-level directories that every broker expects, as far as they are missing.
 func (c *Client) MakePersistentPaths(ctx context.Context) error {
-	for _, p := range persistentPaths {
+	return c.makePaths(ctx, persistentPaths...)
+}
+
+func (c *Client) makePaths(ctx context.Context, paths ...string) error {
+	for _, p := range paths {
 		if err := c.CreateRecursive(ctx, p, nil); err != nil {
 			return fmt.Errorf("creating %s: %w", p, err)
 		}

@@ -23,7 +23,7 @@ func (d *Dispatcher) alterUserScramCredentials(c *call, req *kmsg.AlterUserSCRAM
 	upsertions := make([]admin.ScramUpsertion, len(req.Upsertions))
 	for i, u := range req.Upsertions {
 		upsertions[i] = admin.ScramUpsertion{
-			User: u.Name, Mechanism: admin.ScramMechanism(u.Mechanism), Iterations: u.Iterations, Salt: slices.Clone(u.Salt), SaltedPassword: slices.Clone(u.SaltedPassword),
+			User: u.Name, Mechanism: admin.ScramMechanism(u.Mechanism), Iterations: u.Iterations, Salt: u.Salt, SaltedPassword: u.SaltedPassword,
 		}
 	}
 	deletions := make([]admin.ScramDeletion, len(req.Deletions))

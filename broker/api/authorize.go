@@ -63,11 +63,14 @@ func (d *Dispatcher) decide(c *call, op kmsg.ACLOperation, resource kmsg.ACLReso
 
 // subjectOf is for whom a connection acts now, and from where.
 func subjectOf(conn *wire.Conn) *acl.Subject {
-	who := acl.Subject{Principal: acl.Principal(conn.Principal), Host: javaHost(conn.Remote)}
+	return &acl.Subject{Principal: principalOf(conn), Host: javaHost(conn.Remote)}
+}
+
+func principalOf(conn *wire.Conn) acl.Principal {
 	if conn.Principal == (wire.Principal{}) {
-		who.Principal = acl.Principal(wire.Anonymous)
+		return acl.Principal(wire.Anonymous)
 	}
-	return &who
+	return acl.Principal(conn.Principal)
 }
 
 // topicRights asks about the topics of a request one after the other: neighbours of

@@ -78,6 +78,7 @@ type Dependencies struct {
 	LegacyOffsets LegacyOffsets
 
 	Authorizer Authorizer    // nil: everybody may do everything
+	Tokens     Tokens        // nil: there are no delegation tokens here
 	Meter      Meter         // nil: nobody measures
 	Quotas     *quota.Quotas // nil: nobody has a limit
 }
@@ -175,10 +176,14 @@ type handler func(*Dispatcher, *call, kmsg.Request)
 // records. It gives its frame back when they are in the log.
 const produceKey = 0
 
-// outlived are the APIs whose requests carry bytes that live on after the
-// answer: what the members of a group tell each other. Decoded bytes alias what
-// they are decoded from, so these are decoded from a copy of the frame.
-var outlived = map[int16]bool{11: true, 14: true} // JoinGroup, SyncGroup
+// outlived are the APIs whose requests carry bytes that are wanted after the frame
+// is given back. Decoded bytes alias what they are decoded from, so these are decoded
+// from a copy of the frame. A test finds them all.
+var outlived = map[int16]bool{
+	11: true, 14: true, // JoinGroup, SyncGroup: what the members of a group tell each other
+	39: true, 40: true, // RenewDelegationToken, ExpireDelegationToken: HMACs
+	51: true, // AlterUserScramCredentials: salts and salted passwords
+}
 
 // handlers by API key. Which versions reach them stands in wire.APIs; a test
 // holds the two tables together.
@@ -221,6 +226,10 @@ var handlers = map[int16]handler{
 	35: handle((*Dispatcher).describeLogDirs),
 	36: handle((*Dispatcher).saslAuthenticate),
 	37: handle((*Dispatcher).createPartitions),
+	38: handle((*Dispatcher).createDelegationToken),
+	39: handle((*Dispatcher).renewDelegationToken),
+	40: handle((*Dispatcher).expireDelegationToken),
+	41: handle((*Dispatcher).describeDelegationToken),
 	42: handle((*Dispatcher).deleteGroups),
 	43: handle((*Dispatcher).electLeaders),
 	44: handle((*Dispatcher).incrementalAlterConfigs),

@@ -11,6 +11,7 @@ import (
 	"barnabas/broker/commitlog"
 	"barnabas/broker/group"
 	"barnabas/broker/partition"
+	"barnabas/broker/token"
 	"barnabas/broker/txn"
 )
 
@@ -110,6 +111,20 @@ type Authorizer interface {
 	Find(acl.Filter) []acl.Binding
 	Create(context.Context, []acl.Binding) []error
 	Delete(context.Context, []acl.Filter) [][]admin.DeletedACL
+}
+
+// Tokens keeps the delegation tokens of the cluster (KIP-48).
+type Tokens interface {
+	// Issue makes a token of who asked for it, its owner and its renewers; lifetime is as
+	// the client asked for it.
+	Issue(ctx context.Context, asked token.Token, lifetime int64) (token.Token, error)
+	// Renew and Expire give the time at which the token of that HMAC ends now. Errors:
+	// DELEGATION_TOKEN_NOT_FOUND, and those of token.Rules.
+	Renew(ctx context.Context, who acl.Principal, hmac []byte, period int64) (expires int64, err error)
+	Expire(ctx context.Context, who acl.Principal, hmac []byte, period int64) (expires int64, err error)
+	// All lists every token, by id.
+	All() []token.Token
+	HMAC(id string) []byte
 }
 
 // Transactions is the coordinator of transactions; *txn.Coordinator is one.

@@ -6,15 +6,16 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 )
 
-// Client is the client's side of a mechanism that is served; nil for another name.
-func Client(mechanism, user, password string) sasl.Mechanism {
+// Client is the client's side of a mechanism that is served; nil for another name. With byToken, user is the id of a delegation token and
+// password its HMAC in base64, which only SCRAM can tell (KIP-48).
+func Client(mechanism, user, password string, byToken bool) sasl.Mechanism {
 	switch mechanism {
 	case "PLAIN":
 		return plain.Auth{User: user, Pass: password}.AsMechanism()
 	case "SCRAM-SHA-256":
-		return scram.Auth{User: user, Pass: password}.AsSha256Mechanism()
+		return scram.Auth{User: user, Pass: password, IsToken: byToken}.AsSha256Mechanism()
 	case "SCRAM-SHA-512":
-		return scram.Auth{User: user, Pass: password}.AsSha512Mechanism()
+		return scram.Auth{User: user, Pass: password, IsToken: byToken}.AsSha512Mechanism()
 	}
 	return nil
 }

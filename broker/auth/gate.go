@@ -49,6 +49,7 @@ func (g *Gate) Handle(r *wire.Request) {
 		if r.Conn.Principal != *v.Proven { // else it is a session begun anew, and requests that wait may be reading it
 			r.Conn.Principal = *v.Proven
 		}
+		r.Conn.ByToken = v.ByToken
 	}
 	answer := wire.Response{}
 	if v.Answer != nil {

@@ -72,6 +72,18 @@ func TestAClientIsLetInWhenItIsKnown(t *testing.T) {
 	})
 }
 
+func TestAConnectionKnowsThatATokenOpenedIt(t *testing.T) {
+	g := &Gate{Next: &behind{}, MaxFrame: 100, Offers: map[string][]Offer{"IN": {{Mechanism: &byToken{expires: time.Now().Add(time.Hour)}}, {Mechanism: &Plain{Passwords: passwords}}}}}
+	for mechanism, by := range map[string]bool{"TOKEN": true, "PLAIN": false} {
+		c := &wire.Conn{SecurityProtocol: "SASL_SSL", Listener: "IN"}
+		g.Connected(c)
+		<-send(g, c, handshake(1, mechanism)).ended
+		<-send(g, c, token(2, asAlice)).ended
+		assert.Equal(t, "User:alice", c.Principal.String())
+		assert.Equal(t, by, c.ByToken, mechanism)
+	}
+}
+
 func TestAClientThatFailsWaitsForItsAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		next := &behind{}

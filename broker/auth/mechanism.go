@@ -1,5 +1,7 @@
 package auth
 
+import "time"
+
 // Mechanism is one way of proving who one is. It may be used by many exchanges at a time.
 type Mechanism interface {
 	// Name is the mechanism's name in the protocol, such as PLAIN.
@@ -10,9 +12,17 @@ type Mechanism interface {
 
 // Exchange is one client's attempt.
 type Exchange interface {
-	// Step takes what the client sent and gives what to send it. When user is not empty, the client is that user and the exchange is
+	// Step takes what the client sent and gives what to send it. When proven names a user, the client is that user and the exchange is
 	// over. After an error it is over, too; a [Refusal] may be told to the client, another error may not.
-	Step(client []byte) (answer []byte, user string, err error)
+	Step(client []byte) (answer []byte, proven Identity, err error)
+}
+
+// Identity is who a client has proven to be.
+type Identity struct {
+	User string
+	// ByToken tells that the proof was a delegation token of that user (KIP-48), which is good until Expires.
+	ByToken bool
+	Expires time.Time
 }
 
 // Refusal is an error whose text tells a client nothing that it should not know.

@@ -11,6 +11,7 @@ import (
 	"hash"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -35,8 +36,9 @@ func TestPlainTakesAUserWithItsPasswordAndNothingElse(t *testing.T) {
 		"\x00alice\x00alice's secret\x00":         "Invalid SASL/PLAIN response: expected 3 tokens, got 4",
 		"\x00alice\x00alice's secret\x00more\x00": "Invalid SASL/PLAIN response: expected 3 tokens, got 4",
 	} {
-		answer, user, err := m.Begin().Step([]byte(token))
+		answer, proven, err := m.Begin().Step([]byte(token))
 		assert.Empty(t, answer)
+		user := proven.User
 		if err != nil {
 			user = err.Error()
 			assert.ErrorAs(t, err, new(Refusal))
@@ -61,31 +63,35 @@ func credentialOf(h func() hash.Hash, password string, iterations int) Credentia
 	return Credential{Salt: []byte("salt"), StoredKey: stored.Sum(nil), ServerKey: mac("Server Key"), Iterations: iterations}
 }
 
-func known(h func() hash.Hash, iterations int) func(string) (Credential, bool) {
-	return func(user string) (Credential, bool) {
+func known(h func() hash.Hash, iterations int) Known {
+	return Known{User: func(user string) (Credential, bool) {
 		password, there := passwords[user]
 		return credentialOf(h, password, iterations), there
-	}
+	}}
 }
 
 func nonce() string { return "server" }
 
 // converse lets a client authenticate, and gives the user that the server takes it for.
 func converse(client sasl.Mechanism, server Mechanism) (string, error) {
+	proven, err := identify(client, server)
+	return proven.User, err
+}
+
+func identify(client sasl.Mechanism, server Mechanism) (last Identity, err error) {
 	session, token, err := client.Authenticate(context.Background(), "broker:9092")
 	if err != nil {
-		return "", err
+		return Identity{}, err
 	}
 	x := server.Begin()
-	for user := ""; ; {
+	for {
 		answer, proven, err := x.Step(token)
 		if err != nil {
-			return "", err
+			return Identity{}, err
 		}
-		user += proven
 		done, next, err := session.Challenge(answer)
 		if err != nil || done {
-			return user, err
+			return proven, err
 		}
 		token = next
 	}
@@ -123,7 +129,7 @@ func TestScramRefusesWhoDoesNotKnowThePassword(t *testing.T) {
 // librdkafka before 2.6.1 sends its nonce and then the whole one.
 func TestScramTakesTheNonceOfOldLibrdkafka(t *testing.T) {
 	credential := credentialOf(sha256.New, "alice's secret", 4096)
-	x := NewScram256(func(string) (Credential, bool) { return credential, true }, nonce).Begin().(*scramExchange)
+	x := NewScram256(Known{User: func(string) (Credential, bool) { return credential, true }}, nonce).Begin().(*scramExchange)
 	challenge, _, err := x.Step([]byte("n,,n=alice,r=client"))
 	require.NoError(t, err)
 	final := "c=biws,r=clientclientserver"
@@ -131,18 +137,18 @@ func TestScramTakesTheNonceOfOldLibrdkafka(t *testing.T) {
 	require.NoError(t, err)
 	proof := x.mac(salted, []byte("Client Key"))
 	subtle.XORBytes(proof, proof, x.mac(credential.StoredKey, []byte("n=alice,r=client,"+string(challenge)+","+final)))
-	_, user, err := x.Step([]byte(final + ",p=" + base64.StdEncoding.EncodeToString(proof)))
+	_, proven, err := x.Step([]byte(final + ",p=" + base64.StdEncoding.EncodeToString(proof)))
 	require.NoError(t, err)
-	assert.Equal(t, "alice", user)
+	assert.Equal(t, Identity{User: "alice"}, proven)
 }
 
 func TestScramMessagesThatMakeNoSenseEndTheExchange(t *testing.T) {
 	server := NewScram256(known(sha256.New, 4096), nonce)
 	for _, first := range []string{"", ",", ",,n=alice,r=x", "n", "n,,n=alice", "n,,n=,r=x", "n,,m=x,n=alice,r=x", "n,b=x,n=alice,r=x", "p=tls,,n=alice,r=x", "n,,n=al=ice,r=x", "n,,n=alice,r=", "n,,n=alice,r=a b", "n,,x=alice,r=x"} {
 		x := server.Begin()
-		_, user, err := x.Step([]byte(first))
+		_, proven, err := x.Step([]byte(first))
 		assert.ErrorIs(t, err, errScramFormat, "%q", first)
-		assert.Empty(t, user)
+		assert.Empty(t, proven)
 		_, _, err = x.Step([]byte("n,,n=alice,r=x"))
 		assert.ErrorIs(t, err, errScramOver)
 	}
@@ -156,20 +162,50 @@ func TestScramMessagesThatMakeNoSenseEndTheExchange(t *testing.T) {
 		challenge, _, err := x.Step([]byte("n,,n=alice,r=client"))
 		require.NoError(t, err)
 		assert.Equal(t, "r=clientserver,s=c2FsdA==,i=4096", string(challenge))
-		_, user, err := x.Step([]byte(final))
+		_, proven, err := x.Step([]byte(final))
 		assert.ErrorIs(t, err, want, "%q", final)
-		assert.Empty(t, user)
+		assert.Empty(t, proven)
 		_, _, err = x.Step([]byte(final))
 		assert.ErrorIs(t, err, errScramOver)
+	}
+}
+
+func TestADelegationTokenStandsForItsOwner(t *testing.T) {
+	hmac := "aGVsbG8gd29ybGQ="
+	token := Token{Credential: credentialOf(sha512.New, hmac, 4096), Owner: "alice", Expires: began.Add(time.Hour)}
+	known := known(sha512.New, 4096)
+	known.Token = func(id string) (Token, bool) { return token, id == "t1" }
+	server := NewScram512(known, nonce)
+
+	proven, err := identify(scram.Auth{User: "t1", Pass: hmac, IsToken: true}.AsSha512Mechanism(), server)
+	require.NoError(t, err)
+	assert.Equal(t, Identity{User: "alice", ByToken: true, Expires: token.Expires}, proven)
+
+	for _, refused := range []scram.Auth{
+		{User: "t1", Pass: hmac}, {User: "t1", Pass: hmac + "x", IsToken: true}, {User: "t2", Pass: hmac, IsToken: true},
+		{User: "alice", Pass: passwords["alice"], IsToken: true}, {User: "t1", Pass: hmac, IsToken: true, Zid: "alice"},
+	} {
+		_, err := identify(refused.AsSha512Mechanism(), server)
+		assert.Error(t, err, "%+v", refused)
+	}
+}
+
+// Only tokenauth=true says so; of two the last counts, as in Kafka.
+func TestWhetherANameIsATokensIsSaidByOneExtension(t *testing.T) {
+	for extensions, byToken := range map[string]bool{"": false, ",tokenauth=true": true, ",tokenauth=TRUE": true, ",tokenauth=false": false, ",tokenauth": false, ",other=true": false,
+		",other=1,tokenauth=true": true, ",tokenauth=false,tokenauth=true": true, ",tokenauth=true,tokenauth=no": false} {
+		first, err := parseClientFirst("n,,n=id,r=client" + extensions)
+		require.NoError(t, err, extensions)
+		assert.Equal(t, byToken, first.byToken, extensions)
 	}
 }
 
 func FuzzPlain(f *testing.F) {
 	f.Add([]byte("\x00alice\x00alice's secret"))
 	f.Fuzz(func(t *testing.T, token []byte) {
-		_, user, err := (&Plain{Passwords: passwords}).Begin().Step(token)
+		_, proven, err := (&Plain{Passwords: passwords}).Begin().Step(token)
 		if err == nil {
-			require.True(t, strings.HasSuffix(string(token), "\x00"+user+"\x00"+passwords[user]))
+			require.True(t, strings.HasSuffix(string(token), "\x00"+proven.User+"\x00"+passwords[proven.User]))
 		}
 	})
 }
@@ -177,15 +213,18 @@ func FuzzPlain(f *testing.F) {
 func FuzzScram(f *testing.F) {
 	f.Add([]byte("n,,n=alice,r=client"), []byte("c=biws,r=clientserver,p=AAAA"))
 	f.Add([]byte(",,n=alice,r=client"), []byte("c=biws,r=clientserver,p="))
+	f.Add([]byte("n,,n=id,r=client,tokenauth=true"), []byte("c=biws,r=clientserver,p=AAAA"))
 	credential := credentialOf(sha256.New, "alice's secret", 4096)
-	server := NewScram256(func(string) (Credential, bool) { return credential, true }, nonce)
+	server := NewScram256(Known{User: func(string) (Credential, bool) { return credential, true }, Token: func(string) (Token, bool) {
+		return Token{Credential: credential, Owner: "alice", Expires: began}, true
+	}}, nonce)
 	f.Fuzz(func(t *testing.T, first, final []byte) {
 		x := server.Begin()
-		if _, user, err := x.Step(first); err == nil {
-			require.Empty(t, user)
-			_, user, err = x.Step(final)
+		if _, proven, err := x.Step(first); err == nil {
+			require.Empty(t, proven)
+			_, proven, err = x.Step(final)
 			require.Error(t, err, "nobody guesses a proof")
-			require.Empty(t, user)
+			require.Empty(t, proven)
 		}
 	})
 }

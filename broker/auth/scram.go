@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"hash"
 	"strings"
+	"time"
 )
 
 // Scram is a mechanism of the SCRAM family (RFC 5802, RFC 7677), without channel binding: the client proves that it knows the
@@ -18,12 +19,29 @@ import (
 //
 //	client: n,,n=user,r=NONCE               server: r=NONCE+more,s=salt,i=iterations
 //	client: c=biws,r=NONCE+more,p=proof     server: v=signature
+//
+// With the extension tokenauth=true the client's first message names a delegation token instead of a user, whose HMAC in base64 is the
+// password (KIP-48).
 type Scram struct {
-	name string
-	hash func() hash.Hash
-	// credential finds a user's credential; nonce gives printable text without commas that nobody can guess.
-	credential func(user string) (Credential, bool)
-	nonce      func() string
+	name  string
+	hash  func() hash.Hash
+	known Known
+	nonce func() string
+}
+
+// Known is where a server looks up whom it can recognize.
+type Known struct {
+	// User finds a user's credential.
+	User func(name string) (Credential, bool)
+	// Token finds a delegation token by its id; nil where tokens are not served.
+	Token func(id string) (Token, bool)
+}
+
+// Token is a delegation token: a credential whose holder is taken for Owner until Expires.
+type Token struct {
+	Credential
+	Owner   string
+	Expires time.Time
 }
 
 // Credential is what a server knows of a password.
@@ -32,18 +50,17 @@ type Credential struct {
 	Iterations                 int
 }
 
-// leastIterations is below what Kafka's own tools make, and what it takes.
-const leastIterations = 4096
+// LeastIterations are what Kafka takes at least, and what it makes the credentials of delegation tokens with.
+const LeastIterations = 4096
 
-// NewScram256 makes the mechanism SCRAM-SHA-256. credential finds what is known of a user; nonce gives printable text without commas
-// that nobody can guess.
-func NewScram256(credential func(user string) (Credential, bool), nonce func() string) *Scram {
-	return &Scram{"SCRAM-SHA-256", sha256.New, credential, nonce}
+// NewScram256 makes the mechanism SCRAM-SHA-256. nonce gives printable text without commas that nobody can guess.
+func NewScram256(known Known, nonce func() string) *Scram {
+	return &Scram{"SCRAM-SHA-256", sha256.New, known, nonce}
 }
 
 // NewScram512 makes the mechanism SCRAM-SHA-512.
-func NewScram512(credential func(user string) (Credential, bool), nonce func() string) *Scram {
-	return &Scram{"SCRAM-SHA-512", sha512.New, credential, nonce}
+func NewScram512(known Known, nonce func() string) *Scram {
+	return &Scram{"SCRAM-SHA-512", sha512.New, known, nonce}
 }
 
 // Name implements Mechanism.
@@ -56,6 +73,7 @@ func (m *Scram) Begin() Exchange { return &scramExchange{mechanism: m} }
 type scramExchange struct {
 	mechanism  *Scram
 	first      *clientFirst
+	as         Identity // who the client is when its proof holds
 	credential Credential
 	nonce      string // the client's and ours
 	challenge  string
@@ -67,24 +85,24 @@ var (
 	errScramUser   = errors.New("no such user")
 	errScramProof  = errors.New("the proof does not hold")
 	errScramOver   = errors.New("the exchange is over")
-	errToken       = errors.New("delegation tokens are not served")
+	errToken       = errors.New("no such delegation token")
 )
 
 // Step implements Exchange.
-func (x *scramExchange) Step(client []byte) (answer []byte, user string, err error) {
+func (x *scramExchange) Step(client []byte) (answer []byte, proven Identity, err error) {
 	switch {
 	case x.over:
-		return nil, "", errScramOver
+		return nil, Identity{}, errScramOver
 	case x.first == nil:
 		answer, err = x.challengeTo(string(client))
 	default:
 		x.over = true
 		if answer, err = x.verify(string(client)); err == nil {
-			user = x.first.user
+			proven = x.as
 		}
 	}
 	x.over = x.over || err != nil
-	return answer, user, err
+	return answer, proven, err
 }
 
 func (x *scramExchange) challengeTo(message string) ([]byte, error) {
@@ -92,19 +110,39 @@ func (x *scramExchange) challengeTo(message string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var known bool
-	if x.credential, known = x.mechanism.credential(first.user); !known {
-		return nil, errScramUser
+	if err := x.lookUp(first); err != nil {
+		return nil, err
 	}
 	if first.actingAs != "" && first.actingAs != first.user {
 		return nil, Refusal("Authentication failed: Client requested an authorization id that is different from username")
 	}
-	if x.credential.Iterations < leastIterations {
-		return nil, fmt.Errorf("the credential has %d iterations, %d are the least", x.credential.Iterations, leastIterations)
+	if x.credential.Iterations < LeastIterations {
+		return nil, fmt.Errorf("the credential has %d iterations, %d are the least", x.credential.Iterations, LeastIterations)
 	}
 	x.first, x.nonce = first, first.nonce+x.mechanism.nonce()
 	x.challenge = fmt.Sprintf("r=%s,s=%s,i=%d", x.nonce, base64.StdEncoding.EncodeToString(x.credential.Salt), x.credential.Iterations)
 	return []byte(x.challenge), nil
+}
+
+// lookUp finds the credential of who the client says it is.
+func (x *scramExchange) lookUp(first *clientFirst) error {
+	var found bool
+	if !first.byToken {
+		if x.credential, found = x.mechanism.known.User(first.user); !found {
+			return errScramUser
+		}
+		x.as = Identity{User: first.user}
+		return nil
+	}
+	if x.mechanism.known.Token == nil {
+		return errToken
+	}
+	token, found := x.mechanism.known.Token(first.user)
+	if !found {
+		return errToken
+	}
+	x.credential, x.as = token.Credential, Identity{User: token.Owner, ByToken: true, Expires: token.Expires}
+	return nil
 }
 
 // verify checks the proof: the client's key, hidden under a signature that the stored key can make, must be the one whose hash is
@@ -144,6 +182,7 @@ type clientFirst struct {
 	bare           string
 	actingAs, user string
 	nonce          string
+	byToken        bool // user is the id of a delegation token
 }
 
 // parseClientFirst reads gs2-header (no channel binding, maybe whom to act as), user, nonce and extensions.
@@ -167,8 +206,8 @@ func parseClientFirst(message string) (*clientFirst, error) {
 		return nil, errScramFormat
 	}
 	for _, extension := range fields[4:] {
-		if extension == "tokenauth=true" {
-			return nil, errToken
+		if name, value, _ := strings.Cut(extension, "="); name == "tokenauth" {
+			f.byToken = strings.EqualFold(value, "true")
 		}
 	}
 	return f, nil

@@ -25,14 +25,18 @@ type Verdict struct {
 	Pass    bool
 	Answer  []byte // length included
 	Failure error
-	// Proven is set when the client has shown by this frame who it is.
-	Proven *wire.Principal
+	// Proven is set when the client has shown by this frame who it is, ByToken when it did so by a delegation token.
+	Proven  *wire.Principal
+	ByToken bool
 }
 
 // leastReauthInterval is how soon a client may authenticate again.
 const leastReauthInterval = time.Second
 
-var errExpired = errors.New("the SASL session has ended and the client did not authenticate again")
+var (
+	errExpired      = errors.New("the SASL session has ended and the client did not authenticate again")
+	errTokenExpired = errors.New("the delegation token has expired")
+)
 
 type stage int8
 
@@ -49,7 +53,8 @@ const (
 // SaslServerAuthenticator: nothing but ApiVersions, SaslHandshake and SaslAuthenticate is even read before the client is known.
 //
 // After SaslHandshake version 0 tokens are frames without a header (KIP-43), after version 1 they are SaslAuthenticate (KIP-152). A
-// session that has a lifetime may be begun anew on the same connection, by the same principal and mechanism (KIP-368).
+// session that has a lifetime may be begun anew on the same connection, by the same principal and mechanism (KIP-368). A session that
+// was begun by a delegation token ends with the token at the latest.
 type Session struct {
 	offers    []Offer
 	stage     stage
@@ -59,6 +64,7 @@ type Session struct {
 	doomed    error
 
 	principal  wire.Principal
+	byToken    bool
 	again      bool
 	expires    time.Time // zero: never
 	lastReauth time.Time
@@ -161,7 +167,7 @@ func (s *Session) token(frame []byte, now time.Time) Verdict {
 			return Verdict{Failure: s.failure(err)}
 		}
 		framed := binary.BigEndian.AppendUint32(nil, uint32(len(answer)))
-		return Verdict{Answer: append(framed, answer...), Proven: p}
+		return Verdict{Answer: append(framed, answer...), Proven: p, ByToken: s.byToken}
 	}
 	h, body, err := wire.ParseHeader(frame)
 	if err != nil {
@@ -182,26 +188,29 @@ func (s *Session) token(frame []byte, now time.Time) Verdict {
 		return Verdict{Answer: wire.AppendResponse(nil, h, resp), Failure: s.failure(err)}
 	}
 	resp.SASLAuthBytes = append([]byte{}, answer...)
-	if p != nil {
-		resp.SessionLifetimeMillis = s.mechanism.Lifetime.Milliseconds()
+	if p != nil && !s.expires.IsZero() {
+		resp.SessionLifetimeMillis = s.expires.Sub(now).Milliseconds()
 	}
-	return Verdict{Answer: wire.AppendResponse(nil, h, resp), Proven: p}
+	return Verdict{Answer: wire.AppendResponse(nil, h, resp), Proven: p, ByToken: s.byToken}
 }
 
 // step gives a token to the mechanism, and settles who the client is when that was the last.
 func (s *Session) step(token []byte, now time.Time) ([]byte, *wire.Principal, error) {
-	answer, user, err := s.exchange.Step(token)
-	if err != nil || user == "" {
+	answer, shown, err := s.exchange.Step(token)
+	if err != nil || shown.User == "" {
 		return answer, nil, err
 	}
-	p := wire.Principal{Type: wire.Anonymous.Type, Name: user}
+	if shown.ByToken && !now.Before(shown.Expires) {
+		return nil, nil, errTokenExpired
+	}
+	p := wire.Principal{Type: wire.Anonymous.Type, Name: shown.User}
 	if s.again && p != s.principal {
 		return nil, nil, Refusal(fmt.Sprintf("Cannot change principals during re-authentication from %s.%s: %s.%s", s.principal.Type, s.principal.Name, p.Type, p.Name))
 	}
-	s.principal, s.stage, s.exchange = p, proven, nil
-	s.expires = time.Time{}
-	if s.mechanism.Lifetime > 0 {
-		s.expires = now.Add(s.mechanism.Lifetime)
+	s.principal, s.byToken, s.stage, s.exchange = p, shown.ByToken, proven, nil
+	s.expires = shown.Expires
+	if limit := now.Add(s.mechanism.Lifetime); s.mechanism.Lifetime > 0 && (!shown.ByToken || limit.Before(shown.Expires)) {
+		s.expires = limit
 	}
 	return answer, &p, nil
 }

@@ -173,7 +173,7 @@ func TestAFailureIsToldInKafkasWords(t *testing.T) {
 	assert.Equal(t, "Authentication failed: Invalid username or password", *resp.ErrorMessage)
 	assert.Error(t, s.Take(token(2, asAlice), began).Failure)
 
-	s = NewSession([]Offer{{Mechanism: NewScram512(func(string) (Credential, bool) { return Credential{}, false }, nonce)}})
+	s = NewSession([]Offer{{Mechanism: NewScram512(Known{User: func(string) (Credential, bool) { return Credential{}, false }}, nonce)}})
 	v = authenticate(t, s, began, "SCRAM-SHA-512", "n,,n=eve,r=x")
 	assert.Equal(t, "Authentication failed during authentication due to invalid credentials with SASL mechanism SCRAM-SHA-512", *answered(t, v, 2).ErrorMessage)
 }
@@ -230,4 +230,38 @@ func FuzzSession(f *testing.F) {
 		}
 		require.Error(t, s.Take(metadata(), began).Failure)
 	})
+}
+
+// byToken is a mechanism whose every message proves a token of alice's that is good until expires.
+type byToken struct{ expires time.Time }
+
+func (m *byToken) Name() string    { return "TOKEN" }
+func (m *byToken) Begin() Exchange { return m }
+func (m *byToken) Step([]byte) ([]byte, Identity, error) {
+	return nil, Identity{User: "alice", ByToken: true, Expires: m.expires}, nil
+}
+
+func TestASessionEndsWithItsTokenAtTheLatest(t *testing.T) {
+	for lifetime, want := range map[time.Duration]time.Duration{0: time.Minute, 2 * time.Minute: time.Minute, 10 * time.Second: 10 * time.Second} {
+		m := &byToken{expires: began.Add(time.Minute)}
+		s := NewSession([]Offer{{m, lifetime}})
+		v := authenticate(t, s, began, "TOKEN", "x")
+		assert.True(t, v.ByToken)
+		assert.EqualValues(t, want.Milliseconds(), answered(t, v, 2).SessionLifetimeMillis)
+		assert.True(t, s.Take(metadata(), began.Add(want)).Pass)
+
+		m.expires = began.Add(time.Hour)
+		again := authenticate(t, s, began.Add(want-5*time.Second), "TOKEN", "x")
+		require.NoError(t, again.Failure)
+		assert.True(t, s.Take(metadata(), began.Add(want+time.Second)).Pass, "it was renewed")
+		assert.ErrorIs(t, s.Take(metadata(), began.Add(time.Hour+time.Millisecond)).Failure, errExpired)
+	}
+}
+
+func TestATokenThatHasExpiredProvesNothing(t *testing.T) {
+	s := NewSession([]Offer{{&byToken{expires: began}, 0}})
+	v := authenticate(t, s, began, "TOKEN", "x")
+	assert.ErrorIs(t, v.Failure, errTokenExpired)
+	assert.Nil(t, v.Proven)
+	assert.Equal(t, kerr.SaslAuthenticationFailed.Code, answered(t, v, 2).ErrorCode)
 }

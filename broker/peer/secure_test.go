@@ -47,10 +47,10 @@ func startSecure(t *testing.T, lifetime time.Duration) *fakeBroker {
 		case *kmsg.SASLAuthenticateRequest:
 			resp := kmsg.NewPtrSASLAuthenticateResponse()
 			resp.SessionLifetimeMillis = lifetime.Milliseconds()
-			if _, user, err := plain.Begin().Step(r.SASLAuthBytes); err != nil {
+			if _, proven, err := plain.Begin().Step(r.SASLAuthBytes); err != nil {
 				resp.ErrorCode, resp.ErrorMessage = kerr.SaslAuthenticationFailed.Code, kmsg.StringPtr(err.Error())
 			} else {
-				known.Store(socket, user)
+				known.Store(socket, proven.User)
 			}
 			return wire.AppendResponse(nil, h, resp)
 		}
@@ -66,7 +66,7 @@ func securedBy(t *testing.T, mechanism, password string) func(*Config) {
 	encryption, err := ssl.Client(stores)
 	require.NoError(t, err)
 	return func(c *Config) {
-		c.Security = Security{TLS: encryption, SASL: auth.Client(mechanism, "broker", password)}
+		c.Security = Security{TLS: encryption, SASL: auth.Client(mechanism, "broker", password, false)}
 	}
 }
 
@@ -116,7 +116,7 @@ func TestABrokerThatIsNotTakenForWhoItIsSaysWhy(t *testing.T) {
 func TestASilentServerDoesNotHoldUpTheExchange(t *testing.T) {
 	b := startBroker(t, func(net.Conn, wire.Header, kmsg.Request) []byte { return nil })
 	for name, a := range askers(t, b.addr(), func(c *Config) {
-		c.Security.SASL = auth.Client("PLAIN", "broker", "secret")
+		c.Security.SASL = auth.Client("PLAIN", "broker", "secret", false)
 		c.Timeout = 50 * time.Millisecond
 	}) {
 		_, err := a.Do(t.Context(), metadataRequest(9))

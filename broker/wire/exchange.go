@@ -26,6 +26,7 @@ type Conn struct {
 	ClientSoftwareName    string
 	ClientSoftwareVersion string
 	Attachment            any
+	ByToken               bool // Principal was proven by a delegation token (KIP-48)
 
 	// FrameLimit is the size of the largest frame that is taken from now on; 0: the server's own limit. Same rule as Attachment.
 	FrameLimit int32
