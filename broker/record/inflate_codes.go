@@ -28,7 +28,7 @@ const (
 	taken    = 1<<5 - 1
 	litCount = 5
 	aLiteral = 1 << litCount
-	special  = 1 << 7  // alone: no code leads here
+	special  = 1 << 7
 	isEnd    = 1 << 12
 	isSecond = 1 << 13
 )
