@@ -30,6 +30,7 @@ type cluster struct {
 	t     testing.TB
 	ibp   string
 	flush partition.FlushPolicy
+	lag   time.Duration // replica.lag.time.max.ms
 	log   *logrus.Entry
 	nodes map[int32]*node
 
@@ -54,10 +55,15 @@ type node struct {
 	cut      chan struct{} // closed when the node dies: what is on the wire is lost
 }
 
+// newCluster makes one in which only who dies leaves the ISR, however long others are held up.
 func newCluster(t testing.TB, ibp string, flush partition.FlushPolicy, minISR int32, ids ...int32) *cluster {
+	return newClusterWithLag(t, ibp, flush, time.Hour, minISR, ids...)
+}
+
+func newClusterWithLag(t testing.TB, ibp string, flush partition.FlushPolicy, lag time.Duration, minISR int32, ids ...int32) *cluster {
 	l := logrus.New()
 	l.SetOutput(io.Discard)
-	c := &cluster{t: t, ibp: ibp, flush: flush, log: logrus.NewEntry(l), nodes: map[int32]*node{}, alive: map[int32]bool{}, epochs: map[int32]int64{},
+	c := &cluster{t: t, ibp: ibp, flush: flush, lag: lag, log: logrus.NewEntry(l), nodes: map[int32]*node{}, alive: map[int32]bool{}, epochs: map[int32]int64{},
 		replicas: ids, isr: slices.Clone(ids), leader: ids[0], leaderEpoch: 1, partitionEpoch: 1, minISR: minISR, registrations: 100}
 	for _, id := range ids {
 		c.start(id, vfs.NewCrashFS())
@@ -103,7 +109,7 @@ func (c *cluster) start(id int32, disk *vfs.CrashFS) {
 	})
 	require.NoError(c.t, err)
 	n.replicas = partition.NewManager(partition.Config{
-		BrokerID: id, ReplicaLagTimeMax: 300 * time.Millisecond, Flush: c.flush, FS: disk, Log: c.log.WithField("broker", id), Now: time.Now,
+		BrokerID: id, ReplicaLagTimeMax: c.lag, Flush: c.flush, FS: disk, Log: c.log.WithField("broker", id), Now: time.Now,
 	}, logs, controllerFor{c, id}, n.fetchers)
 	n.replicas.SetBrokerEpoch(epoch)
 	c.mu.Lock()
@@ -272,7 +278,7 @@ func (c *cluster) produce(value string) (offset int64, ok bool) {
 		panic(err)
 	}
 	out := make(chan partition.ProduceResult, 2)
-	n.replicas.Produce(&partition.ProduceRequest{Acks: -1, Timeout: 400 * time.Millisecond, Version: 9, Partitions: []partition.ProducePartition{{Topic: "t", Records: records}}},
+	n.replicas.Produce(&partition.ProduceRequest{Acks: -1, Timeout: time.Minute, Version: 9, Partitions: []partition.ProducePartition{{Topic: "t", Records: records}}},
 		func(r []partition.ProduceResult) { out <- r[0] })
 	select {
 	case r := <-out:
@@ -287,7 +293,7 @@ func (c *cluster) produce(value string) (offset int64, ok bool) {
 func (c *cluster) flushed(id int32) {
 	log := c.nodes[id].logs.Get(tp0)
 	hw := log.HighWatermark()
-	require.Eventually(c.t, func() bool { return log.RecoveryPoint() >= hw }, 10*time.Second, time.Millisecond, "%s", c)
+	require.Eventually(c.t, func() bool { return log.RecoveryPoint() >= hw }, time.Minute, time.Millisecond, "%s", c)
 }
 
 func (n *node) dead() bool {
@@ -366,7 +372,7 @@ func (c *cluster) settled() {
 			}
 		}
 		return true
-	}, 20*time.Second, 5*time.Millisecond, "%s", c)
+	}, time.Minute, 5*time.Millisecond, "%s", c)
 }
 
 func (c *cluster) String() string {

@@ -43,7 +43,7 @@ func (c *cluster) lost(acked map[int64]string) int {
 
 // alone waits until the leader is the only member of the ISR, and knows it.
 func (c *cluster) alone() {
-	require.Eventually(c.t, func() bool { return len(c.leading().replicas.Partition("t", 0).Status().ISR) == 1 }, 10*time.Second, time.Millisecond, "%s", c)
+	require.Eventually(c.t, func() bool { return len(c.leading().replicas.Partition("t", 0).Status().ISR) == 1 }, time.Minute, time.Millisecond, "%s", c)
 }
 
 // The last replica standing acknowledges what only it has, loses its power, and comes back first. Kafka gives away what its page cache held.
@@ -106,7 +106,7 @@ func TestH20_AReplicaThatCameBackShortDoesNotLeadAlone(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			c := newCluster(t, "3.9", partition.FlushAsKafka, 1, 1, 2)
 			acked := c.acknowledged(10) // by both
-			require.Eventually(t, func() bool { return checkpointed(c.nodes[1].disk) == 10 }, 10*time.Second, time.Millisecond)
+			require.Eventually(t, func() bool { return checkpointed(c.nodes[1].disk) == 10 }, time.Minute, time.Millisecond)
 			second := c.die(2, vfs.Everything, 1)
 			c.alone()
 			first := c.die(1, vfs.Synced, 1)

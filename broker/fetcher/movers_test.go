@@ -133,7 +133,7 @@ func (b *oneBroker) values() []string {
 
 func (b *oneBroker) moved(to string) {
 	b.t.Helper()
-	require.Eventually(b.t, func() bool { return b.logs.Get(tp0).ParentDir() == to && b.movers.Moving() == 0 }, 10*time.Second, time.Millisecond)
+	require.Eventually(b.t, func() bool { return b.logs.Get(tp0).ParentDir() == to && b.movers.Moving() == 0 }, time.Minute, time.Millisecond)
 }
 
 // A replica is moved to and fro under a producer that never pauses and a consumer that waits for each record; leader epochs
@@ -203,7 +203,7 @@ func TestAReplicaIsMovedUnderLoad(t *testing.T) {
 	epoch, ok := b.logs.Get(tp0).LatestEpoch()
 	require.True(t, ok)
 	require.Equal(t, b.epoch, epoch)
-	require.Eventually(t, func() bool { return len(partitionDirs(t, dirs)) == 1 }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return len(partitionDirs(t, dirs)) == 1 }, time.Minute, 10*time.Millisecond)
 }
 
 func partitionDirs(t testing.TB, dirs []string) []string {
@@ -241,7 +241,7 @@ func TestAMoveIsEndedByAskingForTheDirectoryItComesFrom(t *testing.T) {
 	require.Regexp(t, `^t-0\.[0-9a-f]{32}-future$`, filepath.Base(future.Dir()))
 	require.NoError(t, b.ask(dirs[0]))
 	require.Same(t, future, b.logs.GetFuture(tp0), "asking again changes nothing")
-	require.Eventually(t, func() bool { return future.EndOffset() > 0 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return future.EndOffset() > 0 }, time.Minute, time.Millisecond)
 	described := b.replicas.LogDirs()[0].Partitions
 	require.Len(t, described, 1)
 	require.True(t, described[0].IsFuture)
@@ -269,7 +269,7 @@ func TestAMoveIsEndedByAskingForTheDirectoryItComesFrom(t *testing.T) {
 	require.NoError(t, each[0].Err)
 	require.Nil(t, b.logs.Get(tp0))
 	require.Nil(t, b.logs.GetFuture(tp0))
-	require.Eventually(t, func() bool { return len(partitionDirs(t, dirs)) == 0 }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return len(partitionDirs(t, dirs)) == 0 }, time.Minute, 10*time.Millisecond)
 }
 
 // The directory that a replica is moved to fails: the replica goes on where it is. The one that it comes from fails: it
@@ -299,14 +299,14 @@ func TestADirectoryFailsDuringAMove(t *testing.T) {
 				require.Error(t, b.logs.Get(tp0).TruncateTo(3))
 			}
 			require.Equal(t, failing, <-b.failed)
-			require.Eventually(t, func() bool { return b.movers.Moving() == 0 }, 10*time.Second, time.Millisecond)
+			require.Eventually(t, func() bool { return b.movers.Moving() == 0 }, time.Minute, time.Millisecond)
 			if failing == "/from" {
-				require.Eventually(t, func() bool { return b.replicas.Counts().Offline == 1 }, 10*time.Second, time.Millisecond)
+				require.Eventually(t, func() bool { return b.replicas.Counts().Offline == 1 }, time.Minute, time.Millisecond)
 				require.ErrorIs(t, b.ask("/to"), kerr.KafkaStorageError)
 				require.ErrorIs(t, b.ask("/from"), kerr.KafkaStorageError)
 				return
 			}
-			require.Eventually(t, func() bool { return b.logs.GetFuture(tp0) == nil }, 10*time.Second, time.Millisecond)
+			require.Eventually(t, func() bool { return b.logs.GetFuture(tp0) == nil }, time.Minute, time.Millisecond)
 			require.EqualValues(t, 50, b.produce("on"))
 			require.ErrorIs(t, b.ask("/to"), kerr.KafkaStorageError)
 		})

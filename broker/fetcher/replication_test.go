@@ -75,7 +75,7 @@ func TestH20_CommittedRecordsSurviveThePowerCutOfTheLastReplica(t *testing.T) {
 func survive(t *testing.T, ibp string, flush partition.FlushPolicy, seed uint64) {
 	thin := flush != partition.FlushAsKafka
 	rng := rand.New(rand.NewPCG(seed, 7))
-	c := newCluster(t, ibp, flush, 1, 1, 2, 3)
+	c := newClusterWithLag(t, ibp, flush, 300*time.Millisecond, 1, 1, 2, 3)
 	acked := map[int64]string{}
 	var mu sync.Mutex
 	stop := make(chan struct{})
