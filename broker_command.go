@@ -18,7 +18,7 @@ func brokerCommand() *cli.Command {
 		ArgsUsage: "[server.properties]",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "config", Usage: "`FILE` in Kafka's .properties form, or the same keys as .yaml"},
-			&cli.StringSliceFlag{Name: "override", Usage: "`KEY=VALUE` in place of what the file says; any number of times"},
+			&cli.GenericFlag{Name: "override", Usage: "`KEY=VALUE` in place of what the file says; any number of times", Value: &native.Repeated{}},
 			&cli.BoolFlag{Name: "help-config", Usage: "print every configuration key and stop"},
 		},
 		Subcommands: native.BrokerCommands(),
@@ -29,14 +29,14 @@ func brokerCommand() *cli.Command {
 				}
 				return config.Broker.WriteHelp(os.Stdout)
 			}
-			path := c.String("config")
+			path, overrides := c.String("config"), *c.Generic("override").(*native.Repeated)
 			if path == "" {
 				path = c.Args().First()
 			}
-			if path == "" && len(c.StringSlice("override")) == 0 {
+			if path == "" && len(overrides) == 0 {
 				return errors.New("broker needs --config FILE, such as config/server.properties")
 			}
-			values, err := config.Load(path, c.StringSlice("override"))
+			values, err := config.Load(path, overrides)
 			if err != nil {
 				return err
 			}

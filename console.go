@@ -136,9 +136,10 @@ func consoleCommand() *cli.Command {
 			if err != nil {
 				return fmt.Errorf("--listen %s: %w", c.String("listen"), err)
 			}
-			wait := listenForSignal()
+			over, restore := untilStopped()
 			fmt.Printf("The console of %s is at http://%s/, %s. Ctrl-C stops it.\n", c.String("bootstrap-server"), served.Addr(), served.Access())
-			wait()
+			<-over.Done()
+			restore()
 			return served.close()
 		},
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -41,6 +42,9 @@ func quickstartCommand() *cli.Command {
 			&cli.IntFlag{Name: "brokers", Value: 1, Usage: "how many brokers; each of several is a process of its own"},
 		},
 		Action: func(c *cli.Context) error {
+			if c.NArg() > 0 {
+				return fmt.Errorf("quickstart does not know what to do with %q", c.Args().First())
+			}
 			q := quickstart{data: c.String("data"), port: c.Int("port"), zkPort: c.Int("zookeeper-port"), consolePort: c.Int("console-port"), brokers: c.Int("brokers"), log: newLog()}
 			if os.Getenv("BARNABAS_LOG_LEVEL") == "" {
 				q.log.Logger.SetLevel(logrus.WarnLevel) // the banner is what a newcomer should see
@@ -57,10 +61,8 @@ type quickstart struct {
 }
 
 func (q quickstart) run() error {
-	if q.brokers < 1 {
-		return fmt.Errorf("--brokers %d: at least one is needed", q.brokers)
-	}
-	if err := q.check(); err != nil {
+	values, err := q.check()
+	if err != nil {
 		return err
 	}
 	zk, err := embedded.Start(embedded.Config{
@@ -73,17 +75,14 @@ func (q quickstart) run() error {
 	if q.brokers > 1 {
 		return q.runChildren(zk)
 	}
-	values, err := config.New(q.settings(1))
-	if err != nil {
-		return err
-	}
 	node, err := startNode(values, q.log)
 	if err != nil {
 		return err
 	}
-	wait := listenForSignal(zk.Done(), node.broker.Homeless())
+	over, restore := untilStopped(zk.Done(), node.broker.Homeless())
 	fmt.Print(q.banner())
-	wait()
+	<-over.Done()
+	restore()
 	fmt.Println("stopping; everything is kept in", q.data)
 	return errors.Join(zk.Err(), node.stop())
 }
@@ -96,32 +95,54 @@ func (q quickstart) brokerDir(id int) string {
 }
 func (q quickstart) zookeeperFile() string { return filepath.Join(q.data, "zookeeper") }
 
-// check refuses what cannot work, without touching anything.
-func (q quickstart) check() error {
-	ports := []struct {
-		port      int
-		who, flag string
-	}{{q.zkPort, "ZooKeeper", "--zookeeper-port"}}
+// check refuses what cannot work, without touching anything. It returns the configuration of the first broker.
+func (q quickstart) check() (*config.Values, error) {
+	if q.brokers < 1 {
+		return nil, fmt.Errorf("--brokers %d: at least one is needed", q.brokers)
+	}
+	if q.data == "" {
+		return nil, errors.New("--data needs a folder")
+	}
+	if err := q.checkPorts(); err != nil {
+		return nil, err
+	}
+	values, err := config.New(q.settings(1))
+	if err != nil {
+		return nil, err
+	}
+	if dirs := values.LogDirs(); !slices.Equal(dirs, []string{q.brokerDir(1)}) {
+		return nil, fmt.Errorf("log.dirs would take the data folder %q for %q; choose one without a comma, and without a blank at its ends, with --data", q.data, dirs)
+	}
+	return values, q.checkData()
+}
+
+// asked is a port that something is to listen on, and the flag that chooses another.
+type asked struct {
+	port      int
+	who, flag string
+}
+
+func (q quickstart) checkPorts() error {
+	ports := []asked{{q.zkPort, "ZooKeeper", "--zookeeper-port"}}
 	for id := 1; id <= q.brokers; id++ {
-		ports = append(ports, struct {
-			port      int
-			who, flag string
-		}{q.brokerPort(id), fmt.Sprintf("broker %d", id), "--port"})
+		ports = append(ports, asked{q.brokerPort(id), fmt.Sprintf("broker %d", id), "--port"})
 	}
 	if q.consolePort != 0 {
-		ports = append(ports, struct {
-			port      int
-			who, flag string
-		}{q.consolePort, "the web console", "--console-port"})
+		ports = append(ports, asked{q.consolePort, "the web console", "--console-port"})
 	}
+	taken := map[int]asked{}
 	for _, p := range ports {
+		if other, twice := taken[p.port]; twice {
+			return fmt.Errorf("port %d is meant for %s and for %s; choose another with %s or %s", p.port, other.who, p.who, other.flag, p.flag)
+		}
+		taken[p.port] = p
 		l, err := net.Listen("tcp", loopback(p.port))
 		if err != nil {
 			return fmt.Errorf("port %d, meant for %s, is in use or not allowed (%v); choose another with %s", p.port, p.who, errors.Unwrap(err), p.flag)
 		}
 		l.Close()
 	}
-	return q.checkData()
+	return nil
 }
 
 func (q quickstart) checkData() error {
@@ -194,6 +215,7 @@ func (q quickstart) settings(id int) map[string]string {
 		"transaction.state.log.replication.factor": strconv.Itoa(factor),
 		"transaction.state.log.min.isr":            strconv.Itoa(minISR),
 		"group.initial.rebalance.delay.ms":         "0",
+		"controlled.shutdown.retry.backoff.ms":     "200", // all stop at once: the last ones find nobody to hand over to
 	}
 	if id == 1 && q.consolePort != 0 {
 		settings["barnabas.console.listener"] = loopback(q.consolePort)
@@ -218,68 +240,106 @@ func (q quickstart) banner() string {
 	return b.String()
 }
 
-// runChildren starts each broker as a process of its own, so that one can be killed and watched. Children that die are reported and left dead.
-func (q quickstart) runChildren(zk *embedded.Server) error {
+// child is a broker that is a process of its own, so that it can be killed and watched.
+type child struct {
+	id    int
+	cmd   *exec.Cmd
+	log   string        // file
+	ended chan struct{} // closed when it has
+	err   error         // how
+}
+
+func (q quickstart) startChild(id int) (*child, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var children []*exec.Cmd
+	if err := os.MkdirAll(q.brokerDir(id), 0o755); err != nil {
+		return nil, err
+	}
+	c := &child{id: id, cmd: exec.Command(self, "broker"), log: filepath.Join(q.data, fmt.Sprintf("broker-%d.log", id)), ended: make(chan struct{})}
+	settings := q.settings(id)
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		c.cmd.Args = append(c.cmd.Args, "--override", name+"="+settings[name])
+	}
+	out, err := os.OpenFile(c.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	defer out.Close()
+	c.cmd.Stdout, c.cmd.Stderr = out, out
+	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C goes to this process, which stops the brokers before ZooKeeper
+	if err := c.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() {
+		defer close(c.ended)
+		c.err = c.cmd.Wait()
+	}()
+	return c, nil
+}
+
+// runChildren runs each broker as a process of its own. Those that die are reported and left dead.
+func (q quickstart) runChildren(zk *embedded.Server) error {
+	over, restore := untilStopped(zk.Done()) // before there is a process that would have to be stopped
+	defer restore()
+	var children []*child
 	defer func() {
 		for _, c := range children {
-			_ = c.Process.Signal(syscall.SIGTERM)
+			_ = c.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
 		}
 		for _, c := range children {
-			_ = c.Wait()
+			<-c.ended
 		}
 	}()
 	for id := 1; id <= q.brokers; id++ {
-		if err := os.MkdirAll(q.brokerDir(id), 0o755); err != nil {
-			return err
-		}
-		args := []string{"broker"}
-		for _, name := range slices.Sorted(maps.Keys(q.settings(id))) {
-			args = append(args, "--override", name+"="+q.settings(id)[name])
-		}
-		out, err := os.OpenFile(filepath.Join(q.data, fmt.Sprintf("broker-%d.log", id)), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+		c, err := q.startChild(id)
 		if err != nil {
 			return err
 		}
-		child := exec.Command(self, args...)
-		child.Stdout, child.Stderr = out, out
-		child.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C goes to this process, which stops the brokers before ZooKeeper
-		err = child.Start()
-		out.Close()
-		if err != nil {
+		children = append(children, c)
+	}
+	for _, c := range children {
+		if err := q.awaitChild(over, c); err != nil {
 			return err
 		}
-		children = append(children, child)
 	}
-	for id := 1; id <= q.brokers; id++ {
-		if err := waitForPort(loopback(q.brokerPort(id)), 15*time.Second); err != nil {
-			return fmt.Errorf("broker %d did not start; %s says why", id, filepath.Join(q.data, fmt.Sprintf("broker-%d.log", id)))
+	if over.Err() == nil {
+		fmt.Print(q.banner())
+		for _, c := range children {
+			fmt.Printf("  broker %d is process %d\n", c.id, c.cmd.Process.Pid)
 		}
 	}
-	wait := listenForSignal(zk.Done())
-	fmt.Print(q.banner())
-	for i, c := range children {
-		fmt.Printf("  broker %d is process %d\n", i+1, c.Process.Pid)
+	for _, c := range children {
+		go func() {
+			select {
+			case <-c.ended:
+				fmt.Printf("broker %d has ended (%v); the others go on\n", c.id, c.cmd.ProcessState)
+			case <-over.Done():
+			}
+		}()
 	}
-	wait()
+	<-over.Done()
+	restore()
 	fmt.Println("stopping; everything is kept in", q.data)
 	return zk.Err()
 }
 
-func waitForPort(addr string, limit time.Duration) error {
-	deadline := time.Now().Add(limit)
+// awaitChild waits until a broker listens: after a crash that may take as long as its logs have to be recovered.
+func (q quickstart) awaitChild(over context.Context, c *child) error {
+	again := time.NewTicker(50 * time.Millisecond)
+	defer again.Stop()
 	for {
-		conn, err := net.DialTimeout("tcp", addr, time.Second)
+		conn, err := net.DialTimeout("tcp", loopback(q.brokerPort(c.id)), time.Second)
 		if err == nil {
 			return conn.Close()
 		}
-		if time.Now().After(deadline) {
-			return err
+		select {
+		case <-c.ended:
+			return fmt.Errorf("broker %d did not start (%v); %s says why", c.id, c.cmd.ProcessState, c.log)
+		case <-over.Done():
+			return nil
+		case <-again.C:
 		}
-		time.Sleep(50 * time.Millisecond)
 	}
 }

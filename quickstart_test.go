@@ -66,7 +66,12 @@ func (s *started) until(t *testing.T, text string) {
 
 func (s *started) interrupt(t *testing.T) {
 	t.Helper()
-	require.NoError(t, s.cmd.Process.Signal(os.Interrupt))
+	s.stop(t, os.Interrupt)
+}
+
+func (s *started) stop(t *testing.T, by os.Signal) {
+	t.Helper()
+	require.NoError(t, s.cmd.Process.Signal(by))
 	s.until(t, "everything is kept")
 	require.NoError(t, s.cmd.Wait())
 }
@@ -118,7 +123,8 @@ func TestQuickstartKeepsEverythingBetweenRuns(t *testing.T) {
 	s = startQuickstart(t, args...)
 	s.until(t, "Ctrl-C")
 	assert.Equal(t, "one\ntwo\n", tool(t, "", "kafka-console-consumer", "--bootstrap-server", server, "--topic", "hello", "--partition", "0", "--offset", "earliest", "--max-messages", "2"))
-	s.interrupt(t)
+	s.stop(t, syscall.SIGHUP) // as when the terminal is closed
+	assert.FileExists(t, filepath.Join(args[1], "broker-1", ".kafka_cleanshutdown"))
 }
 
 func TestQuickstartWithSeveralBrokersRunsAProcessForEach(t *testing.T) {
@@ -131,15 +137,30 @@ func TestQuickstartWithSeveralBrokersRunsAProcessForEach(t *testing.T) {
 	require.Eventually(t, func() bool {
 		out, err := exec.Command(cluster.Binary(t), "kafka-topics", "--bootstrap-server", loopback(port), "--create", "--if-not-exists", "--topic", "hello", "--partitions", "3", "--replication-factor", "3").CombinedOutput()
 		return err == nil || strings.Contains(string(out), "exists")
-	}, 20*time.Second, 100*time.Millisecond)
+	}, time.Minute, 100*time.Millisecond)
 	assert.Contains(t, described(), "ReplicationFactor: 3")
 
 	line := s.said.String()[strings.Index(s.said.String(), "broker 3 is process")+len("broker 3 is process "):]
 	pid, err := strconv.Atoi(strings.TrimSpace(line))
 	require.NoError(t, err)
 	require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
-	require.Eventually(t, func() bool { return !strings.Contains(described(), "Leader: 3") }, 30*time.Second, 200*time.Millisecond, "the leaderships of a killed broker go to others")
+	s.until(t, "broker 3 has ended (signal: killed)")
+	require.Eventually(t, func() bool { return !strings.Contains(described(), "Leader: 3") }, time.Minute, 200*time.Millisecond, "the leaderships of a killed broker go to others")
 	s.interrupt(t)
+}
+
+func TestQuickstartThatIsStoppedWhileItStartsLeavesNoBroker(t *testing.T) {
+	port, zk := free(t, 3)
+	data := filepath.Join(t.TempDir(), "data")
+	s := startQuickstart(t, "--data", data, "--port", strconv.Itoa(port), "--zookeeper-port", strconv.Itoa(zk), "--brokers", "3")
+	require.Eventually(t, func() bool {
+		_, err := os.Stat(filepath.Join(data, "broker-1.log"))
+		return err == nil
+	}, time.Minute, time.Millisecond)
+	s.stop(t, syscall.SIGTERM)
+	running, err := exec.Command("ps", "-A", "-o", "args=").Output()
+	require.NoError(t, err)
+	assert.NotContains(t, string(running), data)
 }
 
 func TestQuickstartRefusesInOneSentenceAndTouchesNothing(t *testing.T) {
@@ -170,6 +191,22 @@ func TestQuickstartRefusesInOneSentenceAndTouchesNothing(t *testing.T) {
 		require.NoError(t, err)
 		defer l.Close()
 		assert.Contains(t, refused(t, append(ports, "--data", filepath.Join(t.TempDir(), "data"))...), "--zookeeper-port")
+	})
+	t.Run("one port for two", func(t *testing.T) {
+		data := filepath.Join(t.TempDir(), "data")
+		said := refused(t, "--data", data, "--port", strconv.Itoa(port), "--zookeeper-port", strconv.Itoa(port+1), "--brokers", "2")
+		assert.Contains(t, said, fmt.Sprintf("port %d is meant for ZooKeeper and for broker 2", port+1))
+		assert.NoDirExists(t, data)
+	})
+	t.Run("a folder that log.dirs takes for two", func(t *testing.T) {
+		dir := t.TempDir()
+		assert.Contains(t, refused(t, append(ports, "--data", filepath.Join(dir, "a,b"))...), "comma")
+		entries, _ := os.ReadDir(dir)
+		assert.Empty(t, entries)
+	})
+	t.Run("no folder, and words too many", func(t *testing.T) {
+		assert.Contains(t, refused(t, append(ports, "--data", "")...), "--data")
+		assert.Contains(t, refused(t, append(ports, "there")...), "there")
 	})
 	t.Run("a file in place of the folder", func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "file")
@@ -207,6 +244,15 @@ func TestQuickstartRefusesInOneSentenceAndTouchesNothing(t *testing.T) {
 		after, err := os.ReadFile(meta)
 		require.NoError(t, err)
 		assert.Equal(t, foreign, string(after))
+	})
+	t.Run("the logs of one of several brokers of another cluster", func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "data")
+		port, zk := free(t, 2)
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, "zookeeper"), 0o755))
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, "broker-2"), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "broker-2", "meta.properties"), []byte("version=0\nbroker.id=9\n"), 0o600))
+		said := refused(t, "--data", dir, "--port", strconv.Itoa(port), "--zookeeper-port", strconv.Itoa(zk), "--brokers", "2")
+		assert.Contains(t, said, "broker 2 did not start (exit status 1)")
 	})
 	t.Run("a folder that may not be written", func(t *testing.T) {
 		dir, err := os.MkdirTemp("", "barnabas-read-only-") // t.TempDir lies below a folder that only this user may enter
@@ -254,4 +300,26 @@ func TestQuickstartServesTheConsole(t *testing.T) {
 		assert.Contains(t, body, want, path)
 	}
 	s.interrupt(t)
+}
+
+func TestWaitingEndsWithWhateverGoesFirst(t *testing.T) {
+	for at := range 2 {
+		gone := []chan struct{}{make(chan struct{}), make(chan struct{})}
+		over, restore := untilStopped(gone[0], gone[1])
+		require.NoError(t, over.Err())
+		close(gone[at])
+		select {
+		case <-over.Done():
+		case <-time.After(time.Minute):
+			t.Fatalf("the loss of number %d is not noticed", at)
+		}
+		restore()
+	}
+}
+
+func TestAnOverrideMayHoldCommas(t *testing.T) {
+	dir := t.TempDir()
+	out, err := exec.Command(cluster.Binary(t), "broker", "--override", "log.dirs="+dir+"/a,"+dir+"/b", "--override", "num.partitions=3").CombinedOutput()
+	require.Error(t, err)
+	assert.Contains(t, string(out), "zookeeper.connect is not set")
 }

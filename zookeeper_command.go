@@ -38,28 +38,35 @@ func zookeeperCommand() *cli.Command {
 				return err
 			}
 			cfg.Log = newLog().WithField("part", "zookeeper")
-			ctx, restore := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+			ctx, restore := untilStopped()
 			defer restore()
 			return embedded.Serve(ctx, cfg)
 		},
 	}
 }
 
-// waitForSignal returns when the process is asked to stop, or when what it stands on has gone. A second signal ends the process at once.
-func waitForSignal(gone ...<-chan struct{}) { listenForSignal(gone...)() }
+// waitForSignal returns when the process is asked to stop, or when one of the things it stands on has gone. A second signal ends the process at once.
+func waitForSignal(gone ...<-chan struct{}) {
+	over, restore := untilStopped(gone...)
+	<-over.Done()
+	restore()
+}
 
-// listenForSignal listens from now on; the function that it returns waits. Who tells the user to press Ctrl-C must be listening before.
-func listenForSignal(gone ...<-chan struct{}) (wait func()) {
-	ctx, restore := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	var lost <-chan struct{}
-	if len(gone) > 0 {
-		lost = gone[0]
+// untilStopped listens from now on until restore: who tells the user to press Ctrl-C must be listening before. A closed terminal asks to stop, too, unless nohup has it passed over.
+func untilStopped(gone ...<-chan struct{}) (over context.Context, restore context.CancelFunc) {
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		signals = append(signals, syscall.SIGHUP)
 	}
-	return func() {
-		defer restore()
-		select {
-		case <-ctx.Done():
-		case <-lost:
-		}
+	over, restore = signal.NotifyContext(context.Background(), signals...)
+	for _, one := range gone {
+		go func() {
+			select {
+			case <-one:
+				restore()
+			case <-over.Done():
+			}
+		}()
 	}
+	return over, restore
 }

@@ -70,17 +70,17 @@ func takesValue(c *cli.Command, name string) bool {
 	return false
 }
 
-// repeated is an option that may be given more than once. A comma is part of the value, as in cleanup.policy=compact,delete.
-type repeated []string
+// Repeated is an option that may be given more than once. A comma is part of the value, as in cleanup.policy=compact,delete.
+type Repeated []string
 
 // Set adds a value.
-func (r *repeated) Set(value string) error {
+func (r *Repeated) Set(value string) error {
 	*r = append(*r, value)
 	return nil
 }
 
-func (r *repeated) String() string { return strings.Join(*r, " ") }
+func (r *Repeated) String() string { return strings.Join(*r, " ") }
 
 func many(name, usage string) cli.Flag {
-	return &cli.GenericFlag{Name: name, Usage: usage, Value: &repeated{}}
+	return &cli.GenericFlag{Name: name, Usage: usage, Value: &Repeated{}}
 }

@@ -45,7 +45,7 @@ func (c *call) say(d document) error { return render(c.App.Writer, c.String("out
 // note tells people how things go, beside what the command has to say.
 func (c *call) note(format string, args ...any) { fmt.Fprintf(c.App.ErrWriter, format+"\n", args...) }
 
-func (c *call) values(option string) []string { return *c.Generic(option).(*repeated) }
+func (c *call) values(option string) []string { return *c.Generic(option).(*Repeated) }
 
 // command is what is particular to a leaf of the tree.
 type command struct {
