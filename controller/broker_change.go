@@ -257,6 +257,9 @@ func (c *Core) leaderAndISRAnswered(id int32, req *kmsg.LeaderAndISRRequest, res
 		}
 	}
 	c.cluster.offlineDirs[id] = now
+	if err := c.awaitedAnswered(id, req, resp); err != nil {
+		return err
+	}
 	if len(newlyLost) > 0 {
 		c.logf(LogWarn, "broker %d lost the log directory of %d replicas", id, len(newlyLost))
 		if err := c.replicasLost(newlyLost); err != nil {

@@ -25,6 +25,10 @@ type partition struct {
 	replicas   map[int32]replicaState
 	// reassigning is true from the moment a reassignment is taken up until it is complete.
 	reassigning bool
+	// awaited are the replicas that may not be elected from outside the ISR before their brokers have answered an order of
+	// this leader epoch or a later one. electionDue: an election found nobody else.
+	awaited     map[int32]int32
+	electionDue bool
 }
 
 // joining tells whether a replica is being added and has not been in the ISR yet.

@@ -16,6 +16,8 @@ type candidate struct {
 	replicas []int32
 	// online are brokers that are alive, not shutting down, and whose log directory for this partition works.
 	online []int32
+	// adding are the replicas that are being added; awaited are those whose brokers have not confirmed yet that they have them.
+	adding, awaited []int32
 	// stopping are the brokers that asked for a controlled shutdown; they may be alive but must not win.
 	stopping []int32
 	// unclean allows a leader from outside the ISR, at the price of committed records.
@@ -41,7 +43,9 @@ func electNoOp(c candidate) (leadership, bool) {
 }
 
 // electOffline finds a leader for a partition that has none: the first replica online and in the ISR; if there is
-// none and unclean election is allowed, the first replica online.
+// none and unclean election is allowed, the first replica online that is not awaited. Who is being added comes last, since
+// it has what it has fetched so far, and may have nothing; Apache Kafka takes the order of the assignment, in which the added
+// ones may be first.
 func electOffline(c candidate) (leadership, bool) {
 	if leader, ok := firstWhere(c.replicas, c.eligible); ok {
 		isr := slices.DeleteFunc(slices.Clone(c.current.isr), func(id int32) bool { return !slices.Contains(c.online, id) })
@@ -50,7 +54,11 @@ func electOffline(c candidate) (leadership, bool) {
 	if !c.unclean {
 		return leadership{}, false
 	}
-	leader, ok := firstWhere(c.replicas, func(id int32) bool { return slices.Contains(c.online, id) })
+	may := func(id int32) bool { return slices.Contains(c.online, id) && !slices.Contains(c.awaited, id) }
+	leader, ok := firstWhere(without(c.replicas, c.adding), may)
+	if !ok {
+		leader, ok = firstWhere(c.adding, may)
+	}
 	if !ok {
 		return leadership{}, false
 	}

@@ -23,15 +23,25 @@ func TestWhoIsElected(t *testing.T) {
 		"offline: nobody of the ISR is there":                     {electOffline, candidate{current: led(1, 1), replicas: []int32{1, 2}, online: []int32{2}}, -1, nil},
 		"offline: unclean takes the first online":                 {electOffline, candidate{current: led(1, 1), replicas: []int32{1, 2, 3}, online: []int32{2, 3}, unclean: true}, 2, []int32{2}},
 		"offline: unclean is not used while the ISR has somebody": {electOffline, candidate{current: led(1, 1, 3), replicas: []int32{1, 2, 3}, online: []int32{2, 3}, unclean: true}, 3, []int32{3}},
-		"offline: nobody is there at all":                         {electOffline, candidate{current: led(1, 1), replicas: []int32{1}, unclean: true}, -1, nil},
-		"reassigned: the first of the target in the ISR":          {electReassigned, candidate{current: led(1, 1, 3), replicas: []int32{2, 3}, online: []int32{2, 3}}, 3, []int32{1, 3}},
-		"reassigned: none of the target is in the ISR":            {electReassigned, candidate{current: led(1, 1), replicas: []int32{2, 3}, online: []int32{2, 3}}, -1, nil},
-		"preferred: the first replica":                            {electPreferred, candidate{current: led(2, 2, 1), replicas: []int32{1, 2}, online: []int32{1, 2}}, 1, []int32{2, 1}},
-		"preferred: only the first replica":                       {electPreferred, candidate{current: led(2, 2, 3), replicas: []int32{1, 3, 2}, online: []int32{1, 2, 3}}, -1, nil},
-		"shutdown: another of the ISR, the stopping one leaves":   {electControlledShutdown, candidate{current: led(1, 1, 2), replicas: []int32{1, 2}, online: []int32{1, 2}, stopping: []int32{1}}, 2, []int32{2}},
-		"shutdown: nobody else is in the ISR":                     {electControlledShutdown, candidate{current: led(1, 1), replicas: []int32{1, 2}, online: []int32{1, 2}, stopping: []int32{1}}, -1, nil},
-		"shutdown: two at once":                                   {electControlledShutdown, candidate{current: led(1, 1, 2, 3), replicas: []int32{1, 2, 3}, online: []int32{1, 2, 3}, stopping: []int32{1, 2}}, 3, []int32{3}},
-		"no-op: all stays":                                        {electNoOp, candidate{current: led(1, 1, 2)}, 1, []int32{1, 2}},
+		"offline: unclean takes who was there before whom is being added": {electOffline,
+			candidate{current: led(4, 4), replicas: []int32{3, 2, 4}, adding: []int32{3}, online: []int32{2, 3}, unclean: true}, 2, []int32{2}},
+		"offline: unclean takes whom is being added rather than nobody": {electOffline,
+			candidate{current: led(4, 4), replicas: []int32{3, 2, 4}, adding: []int32{3}, online: []int32{3}, unclean: true}, 3, []int32{3}},
+		"offline: unclean takes nobody whose broker has not confirmed": {electOffline,
+			candidate{current: led(4, 4), replicas: []int32{3, 2, 4}, adding: []int32{3}, awaited: []int32{3}, online: []int32{3}, unclean: true}, -1, nil},
+		"offline: unclean passes over whose broker has not confirmed": {electOffline,
+			candidate{current: led(4, 4), replicas: []int32{3, 1, 4}, adding: []int32{3, 1}, awaited: []int32{3}, online: []int32{1, 3}, unclean: true}, 1, []int32{1}},
+		"offline: a member of the ISR is not waited for": {electOffline,
+			candidate{current: led(4, 4, 3), replicas: []int32{3, 2, 4}, adding: []int32{3}, awaited: []int32{3}, online: []int32{2, 3}, unclean: true}, 3, []int32{3}},
+		"offline: nobody is there at all":                       {electOffline, candidate{current: led(1, 1), replicas: []int32{1}, unclean: true}, -1, nil},
+		"reassigned: the first of the target in the ISR":        {electReassigned, candidate{current: led(1, 1, 3), replicas: []int32{2, 3}, online: []int32{2, 3}}, 3, []int32{1, 3}},
+		"reassigned: none of the target is in the ISR":          {electReassigned, candidate{current: led(1, 1), replicas: []int32{2, 3}, online: []int32{2, 3}}, -1, nil},
+		"preferred: the first replica":                          {electPreferred, candidate{current: led(2, 2, 1), replicas: []int32{1, 2}, online: []int32{1, 2}}, 1, []int32{2, 1}},
+		"preferred: only the first replica":                     {electPreferred, candidate{current: led(2, 2, 3), replicas: []int32{1, 3, 2}, online: []int32{1, 2, 3}}, -1, nil},
+		"shutdown: another of the ISR, the stopping one leaves": {electControlledShutdown, candidate{current: led(1, 1, 2), replicas: []int32{1, 2}, online: []int32{1, 2}, stopping: []int32{1}}, 2, []int32{2}},
+		"shutdown: nobody else is in the ISR":                   {electControlledShutdown, candidate{current: led(1, 1), replicas: []int32{1, 2}, online: []int32{1, 2}, stopping: []int32{1}}, -1, nil},
+		"shutdown: two at once":                                 {electControlledShutdown, candidate{current: led(1, 1, 2, 3), replicas: []int32{1, 2, 3}, online: []int32{1, 2, 3}, stopping: []int32{1, 2}}, 3, []int32{3}},
+		"no-op: all stays":                                      {electNoOp, candidate{current: led(1, 1, 2)}, 1, []int32{1, 2}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, ok := c.elect(c.in)
@@ -57,7 +67,8 @@ func TestElectionsKeepTheirInvariants(t *testing.T) {
 		return ids
 	}
 	for range 20_000 {
-		in := candidate{current: leadership{leader: int32(r.IntN(6)), isr: some()}, replicas: some(), online: some(), stopping: some(), unclean: r.IntN(2) == 0}
+		in := candidate{current: leadership{leader: int32(r.IntN(6)), isr: some()}, replicas: some(), online: some(), stopping: some(), awaited: some(), unclean: r.IntN(2) == 0}
+		in.adding = in.replicas[:r.IntN(len(in.replicas)+1)]
 		for _, elect := range []func(candidate) (leadership, bool){electOffline, electReassigned, electPreferred, electControlledShutdown} {
 			got, ok := elect(in)
 			if !ok {
@@ -67,7 +78,7 @@ func TestElectionsKeepTheirInvariants(t *testing.T) {
 			require.Contains(t, in.replicas, got.leader)
 			require.Contains(t, in.online, got.leader)
 			clean := subset(got.isr, in.current.isr)
-			require.True(t, clean || in.unclean && slices.Equal(got.isr, []int32{got.leader}), "%+v", in)
+			require.True(t, clean || in.unclean && slices.Equal(got.isr, []int32{got.leader}) && !slices.Contains(in.awaited, got.leader), "%+v", in)
 		}
 	}
 }

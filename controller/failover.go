@@ -162,6 +162,7 @@ func (c *Core) startStates() error {
 				p.replicas[id] = deletionIneligible
 			}
 		}
+		p.awaitAfterFailover()
 		switch {
 		case p.leadership == nil:
 			p.state = newPartition

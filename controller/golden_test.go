@@ -83,6 +83,7 @@ type stage struct {
 
 	reads   bool // print reads too
 	silent  map[int32]bool
+	held    []Send           // what silent brokers have yet to answer
 	faulty  map[string]int16 // "broker partition": the code that LeaderAndIsr and StopReplica answer
 	lose    bool             // the answer of the next write is lost
 	unclean bool
@@ -153,9 +154,11 @@ func (s *stage) carryOut(e Effect) []Event {
 		s.printf("disconnect %d@%d", e.BrokerID, e.BrokerEpoch)
 	case Send:
 		s.printf("to %d: %s", e.BrokerID, describe(e.Request))
-		if !s.silent[e.BrokerID] {
-			return []Event{BrokerAnswered{BrokerID: e.BrokerID, BrokerEpoch: e.BrokerEpoch, Request: e.Request, Response: s.brokerAnswer(e.BrokerID, e.Request)}}
+		if s.silent[e.BrokerID] {
+			s.held = append(s.held, e)
+			return nil
 		}
+		return []Event{s.answered(e)}
 	case Answer:
 		s.printf("answer %d: %s", e.ID, describeAnswer(e.Response))
 	case SetTimer:
@@ -170,6 +173,10 @@ func (s *stage) carryOut(e Effect) []Event {
 		}
 	}
 	return nil
+}
+
+func (s *stage) answered(e Send) Event {
+	return BrokerAnswered{BrokerID: e.BrokerID, BrokerEpoch: e.BrokerEpoch, Request: e.Request, Response: s.brokerAnswer(e.BrokerID, e.Request)}
 }
 
 func (s *stage) brokerAnswer(id int32, req kmsg.Request) kmsg.Response {
@@ -385,8 +392,17 @@ func (s *stage) command(words []string) {
 		s.step(SessionReady{Session: s.session, Generation: int(s.session)})
 	case "timer":
 		s.step(TimerFired{ID: TimerID(s.number(arg(1)))})
-	case "silent":
-		s.silent[s.number(arg(1))] = arg(2) != "no"
+	case "silent": // silent 2 [no]: answers nothing; then what it was asked meanwhile
+		id := s.number(arg(1))
+		s.silent[id] = arg(2) != "no"
+		if held := s.held; !s.silent[id] {
+			s.held = slices.DeleteFunc(slices.Clone(held), func(e Send) bool { return e.BrokerID == id })
+			for _, e := range held {
+				if e.BrokerID == id {
+					s.step(s.answered(e))
+				}
+			}
+		}
 	case "faulty": // faulty 2 t-0 56
 		s.faulty[arg(1)+" "+arg(2)] = int16(s.number(arg(3)))
 	case "lose":

@@ -176,6 +176,9 @@ func (c *Core) elect(tps []TopicPartition, s strategy, outcomes map[TopicPartiti
 		l, ok := c.choose(tp, current[tp], s, unclean[tp.Topic])
 		if !ok {
 			outcomes[tp] = errNoLeader
+			if unclean[tp.Topic] {
+				outcomes[tp] = c.nobodyYet(tp)
+			}
 			continue
 		}
 		won[tp] = l
@@ -191,7 +194,8 @@ func (c *Core) elect(tps []TopicPartition, s strategy, outcomes map[TopicPartiti
 		case results[i].Err == nil:
 			l := won[tp]
 			l.version = results[i].Stat.Version
-			c.cluster.partition(tp).leadership = &l
+			p := c.cluster.partition(tp)
+			p.leadership, p.electionDue = &l, false
 			outcomes[tp] = nil
 			c.outbox.leaderAndISR(c, c.recipients(tp, s), tp, false)
 		case errors.Is(results[i].Err, zkstate.ErrBadVersion):
@@ -287,7 +291,7 @@ func (c *Core) uncleanByConfig(topic string, config zkstate.Result) bool {
 func (c *Core) choose(tp TopicPartition, current leadership, s strategy, unclean bool) (leadership, bool) {
 	a := c.cluster.partition(tp).assignment
 	in := candidate{
-		current: current, replicas: a.replicas, unclean: unclean, markRecovery: c.cfg.IBP.leaderRecovery(),
+		current: current, replicas: a.replicas, adding: a.adding, awaited: sortedKeys(c.cluster.partition(tp).awaited), unclean: unclean, markRecovery: c.cfg.IBP.leaderRecovery(),
 		stopping: sortedKeys(c.cluster.shuttingDown),
 	}
 	var l leadership

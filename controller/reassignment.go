@@ -117,6 +117,8 @@ func (c *Core) takeUpReassignment(tp TopicPartition, to assignment) error {
 			p.assignment = before
 			return err
 		}
+		// Whatever they are sent from here on has a higher leader epoch than the orders of an earlier assignment.
+		p.await(without(to.adding, before.adding), p.leadership.leaderEpoch+1)
 		c.logf(LogInfo, "partition %s is reassigned from (%s) to (%s)", tp, before, to)
 		if slices.Contains(unneeded, p.leadership.leader) {
 			// Nobody would look for a leader after it was dropped.
@@ -226,6 +228,7 @@ func (c *Core) completeReassignment(tp TopicPartition, a assignment) error {
 		return err
 	}
 	p.reassigning = false
+	p.settled()
 	if err := c.removeFromReassignNode(func(asked TopicPartition, to []int32) bool {
 		return asked == tp && slices.Equal(to, done.replicas)
 	}); err != nil {

@@ -84,6 +84,7 @@ func (c *Core) moveReplica(r replica, to replicaState) {
 	case nonExistentReplica:
 		p.assignment = p.assignment.removeReplica(r.broker)
 		delete(p.replicas, r.broker)
+		delete(p.awaited, r.broker)
 		return
 	}
 	p.replicas[r.broker] = to
