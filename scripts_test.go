@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -61,7 +62,7 @@ func TestServersStartAndStopByTheScriptsOfOld(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, err := os.Stat(filepath.Join(dir, "logs", ".kafka_cleanshutdown"))
 		return err == nil
-	}, 20*time.Second, 50*time.Millisecond, "a stop by script is a clean one")
+	}, time.Minute, 50*time.Millisecond, "a stop by script is a clean one")
 	out, code = script(t, env, "zookeeper-server-stop.sh")
 	assert.Zero(t, code, out)
 	awaitGone(t, zk)
@@ -75,7 +76,7 @@ func await(t *testing.T, port int) {
 			conn.Close()
 		}
 		return err == nil
-	}, 20*time.Second, 50*time.Millisecond)
+	}, time.Minute, 50*time.Millisecond)
 }
 
 func awaitGone(t *testing.T, port int) {
@@ -86,7 +87,51 @@ func awaitGone(t *testing.T, port int) {
 			conn.Close()
 		}
 		return err != nil
-	}, 20*time.Second, 50*time.Millisecond)
+	}, time.Minute, 50*time.Millisecond)
+}
+
+func TestAScriptMayBeCalledByALinkToIt(t *testing.T) {
+	here, err := filepath.Abs("scripts")
+	require.NoError(t, err)
+	link := filepath.Join(t.TempDir(), "topics here")
+	require.NoError(t, os.Symlink(filepath.Join(here, "kafka-topics.sh"), link))
+	cmd := exec.Command(link, "--version")
+	cmd.Env = append(os.Environ(), "BARNABAS="+cluster.Binary(t))
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+}
+
+// What ps shows is made up, so that no server of this machine is stopped.
+func TestAStopLooksAtWhatRunsUnderAnIdThatWasLeftBehind(t *testing.T) {
+	dir := t.TempDir()
+	sleeper := func() *exec.Cmd {
+		cmd := exec.Command("sleep", "1000")
+		require.NoError(t, cmd.Start())
+		t.Cleanup(func() {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		})
+		return cmd
+	}
+	stranger, server, tool := sleeper(), sleeper(), sleeper()
+	write := func(name, format string, args ...any) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), fmt.Appendf(nil, format, args...), 0o755))
+	}
+	env := []string{"LOG_DIR=" + dir, "PATH=" + dir + ":" + os.Getenv("PATH")}
+	write("ps", "#!/bin/sh\necho '%d sleep 1000'\necho '%d /opt/my kafka/barnabas broker list --watch'\n", stranger.Process.Pid, tool.Process.Pid)
+	write("kafkaServer.pid", "%d\n%d\n", stranger.Process.Pid, tool.Process.Pid)
+	out, code := script(t, env, "kafka-server-stop.sh")
+	assert.Equal(t, 1, code)
+	assert.Equal(t, "No kafka server to stop\n", out)
+
+	write("ps", "#!/bin/sh\necho '%d sleep 1000'\necho '%d /opt/my kafka/other-name broker --config a b.properties'\n", stranger.Process.Pid, server.Process.Pid)
+	write("kafkaServer.pid", "%d\n%d\n", stranger.Process.Pid, server.Process.Pid)
+	out, code = script(t, env, "kafka-server-stop.sh")
+	assert.Zero(t, code, out)
+	require.EqualError(t, server.Wait(), "signal: terminated")
+	for _, alive := range []*exec.Cmd{stranger, tool} {
+		assert.NoError(t, alive.Process.Signal(syscall.Signal(0)))
+	}
 }
 
 func TestScriptsSayHowTheyAreCalled(t *testing.T) {

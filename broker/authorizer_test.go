@@ -78,7 +78,7 @@ func TestAnAuthorizerFollowsWhatOthersChangeAlsoOverARestartOfZooKeeper(t *testi
 	may := func() bool { return a.Allows(carol, kmsg.ACLOperationRead, someTopic, "orders") }
 	becomes := func(want bool) {
 		t.Helper()
-		require.Eventually(t, func() bool { return may() == want }, 20*time.Second, 5*time.Millisecond)
+		require.Eventually(t, func() bool { return may() == want }, time.Minute, 5*time.Millisecond)
 	}
 	everything := acl.Filter{Resource: kmsg.ACLResourceTypeAny, Type: kmsg.ACLResourcePatternTypeAny, Operation: kmsg.ACLOperationAny, Permission: kmsg.ACLPermissionTypeAny}
 	for _, lists := range [][]acl.Binding{carolReads(kmsg.ACLResourcePatternTypeLiteral, "orders"), carolReads(kmsg.ACLResourcePatternTypePrefixed, "ord")} {

@@ -38,5 +38,5 @@ func TestAProducerWaitsForZooKeeper(t *testing.T) {
 	require.Eventually(t, func() bool {
 		next, err := ids.Next(context.Background())
 		return err == nil && next >= first+zkstate.ProducerIDBlockSize
-	}, 10*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 }

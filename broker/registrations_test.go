@@ -36,7 +36,7 @@ func TestARestartedBrokerIsToldByTheEpochOfItsRegistration(t *testing.T) {
 	defer following.Wait()
 	defer cancel()
 	until := func(holds func() bool) {
-		deadline := time.After(10 * time.Second)
+		deadline := time.After(time.Minute)
 		for !holds() {
 			select {
 			case <-looks:

@@ -41,7 +41,7 @@ func manyNodes(t *testing.T, addr, root string) []Op {
 		}
 		reads = append(reads, Get(path))
 	}
-	results, err := owner.Do(within(t, 30*time.Second), creates)
+	results, err := owner.Do(within(t, time.Minute), creates)
 	require.NoError(t, err)
 	for _, r := range results {
 		require.NoError(t, r.Err)
@@ -53,7 +53,7 @@ func manyNodes(t *testing.T, addr, root string) []Op {
 func oneByOne(t *testing.T, c *Client, reads []Op) []Result {
 	var all []Result
 	for len(reads) > 0 {
-		results, err := c.Do(within(t, 30*time.Second), reads[:50])
+		results, err := c.Do(within(t, time.Minute), reads[:50])
 		require.NoError(t, err)
 		all, reads = append(all, results...), reads[50:]
 	}
@@ -81,7 +81,7 @@ func TestWhatIsReadInBulkIsWhatIsReadOneByOne(t *testing.T) {
 				c := connect(t, srv.Addr(), func(c *Config) { c.Servers, c.Auth = srv.Addr()+"/bulk", auth })
 				want := oneByOne(t, c, reads)
 				before := requests(t, srv.Addr())
-				got, err := c.Do(within(t, 30*time.Second), reads)
+				got, err := c.Do(within(t, time.Minute), reads)
 				require.NoError(t, err)
 				assert.Less(t, requests(t, srv.Addr())-before, 100, "the server had to answer each read by itself")
 				require.Equal(t, want, got)
@@ -103,9 +103,9 @@ func TestBulkIsNotOlderThanWhatTheClientWrote(t *testing.T) {
 		c := connect(t, srv.Addr(), func(c *Config) { c.Servers = srv.Addr() + "/bulk" })
 		for i := range 20 {
 			text := fmt.Sprintf("round %d", i)
-			_, err := c.One(within(t, 10*time.Second), Set("/499", []byte(text), AnyVersion))
+			_, err := c.One(within(t, time.Minute), Set("/499", []byte(text), AnyVersion))
 			require.NoError(t, err)
-			got, err := c.Do(within(t, 10*time.Second), reads)
+			got, err := c.Do(within(t, time.Minute), reads)
 			require.NoError(t, err)
 			require.Equal(t, text, string(got[499].Data))
 		}
@@ -119,7 +119,7 @@ func TestAServerWithoutMultiReadIsAskedOnceForItAndThenOneByOne(t *testing.T) {
 	c := connect(t, old.addr, func(c *Config) { c.Servers = old.addr + "/bulk" })
 	want := oneByOne(t, c, reads)
 	for range 3 {
-		got, err := c.Do(within(t, 30*time.Second), reads)
+		got, err := c.Do(within(t, time.Minute), reads)
 		require.NoError(t, err)
 		assert.Equal(t, want, got)
 	}

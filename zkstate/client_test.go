@@ -17,7 +17,7 @@ import (
 )
 
 func operationsAreAnsweredEachByItselfInTheOrderGiven(t *testing.T, addr string) {
-	c, ctx := connect(t, addr, nil), within(t, 20*time.Second)
+	c, ctx := connect(t, addr, nil), within(t, time.Minute)
 	rs, err := c.Do(ctx, []Op{
 		Create("/a", []byte("1")), Create("/a/b", nil), Get("/a"), Get("/a/b"), Children("/a"), Exists("/missing"),
 		Set("/a", []byte("2"), 0), Set("/a", []byte("3"), 0), CreateSequential("/a/n-", nil), CreateEphemeral("/a/e", nil),
@@ -40,15 +40,15 @@ func operationsAreAnsweredEachByItselfInTheOrderGiven(t *testing.T, addr string)
 
 func theChrootIsMadeWhenItIsMissing(t *testing.T, addr string) {
 	c := connect(t, addr, func(c *Config) { c.Servers = addr + chroot(t) + "/deep/er" })
-	_, err := c.One(within(t, 10*time.Second), Create("/x", nil))
+	_, err := c.One(within(t, time.Minute), Create("/x", nil))
 	require.NoError(t, err)
 	outside := connect(t, addr, nil)
-	_, err = outside.One(within(t, 10*time.Second), Exists("/deep/er/x"))
+	_, err = outside.One(within(t, time.Minute), Exists("/deep/er/x"))
 	require.NoError(t, err)
 }
 
 func aMultiHappensWholeOrNotAtAll(t *testing.T, addr string) {
-	c, ctx := connect(t, addr, nil), within(t, 20*time.Second)
+	c, ctx := connect(t, addr, nil), within(t, time.Minute)
 	rs, err := c.Multi(ctx, []Op{Create("/a", nil), CreateSequential("/a/n-", []byte("x")), Set("/a", []byte("y"), 0), Check("/a", 1)})
 	require.NoError(t, err)
 	assert.Equal(t, "/a/n-0000000000", rs[1].Path)
@@ -83,7 +83,7 @@ func thousandsOfOperationsArePipelinedAndThoseOnOneNodeKeepTheirOrder(t *testing
 }
 
 func anOperationTooLargeForAServerIsNotSent(t *testing.T, addr string) {
-	c, ctx := connect(t, addr, nil), within(t, 10*time.Second)
+	c, ctx := connect(t, addr, nil), within(t, time.Minute)
 	_, err := c.One(ctx, Create("/big", make([]byte, 2<<20)))
 	require.ErrorIs(t, err, ErrTooLarge)
 	_, err = c.One(ctx, Create("/nearly", make([]byte, 1<<20-4096)))
@@ -91,7 +91,7 @@ func anOperationTooLargeForAServerIsNotSent(t *testing.T, addr string) {
 }
 
 func badPathsAreRefusedWithoutAskingTheServer(t *testing.T, addr string) {
-	c, ctx := connect(t, addr, nil), within(t, 10*time.Second)
+	c, ctx := connect(t, addr, nil), within(t, time.Minute)
 	for _, p := range []string{"", "a", "/a/", "//", "/a/../b", "/\x00"} {
 		_, err := c.One(ctx, Get(p))
 		assert.ErrorIs(t, err, ErrBadArguments, p)
@@ -99,7 +99,7 @@ func badPathsAreRefusedWithoutAskingTheServer(t *testing.T, addr string) {
 }
 
 func aWatchFiresOnceForEveryChangeThatIsReadAgain(t *testing.T, addr string) {
-	c, ctx := connect(t, addr, nil), within(t, 20*time.Second)
+	c, ctx := connect(t, addr, nil), within(t, time.Minute)
 	events := c.Subscribe()
 	_, err := c.One(ctx, Exists("/w").Watched())
 	require.ErrorIs(t, err, ErrNoNode)
@@ -118,7 +118,7 @@ func aWatchFiresOnceForEveryChangeThatIsReadAgain(t *testing.T, addr string) {
 
 func aSessionOutlivesABrokenConnectionWithItsNodesAndWatches(t *testing.T, addr string) {
 	p := newProxy(t, addr)
-	c, ctx := connect(t, p.addr(), nil), within(t, 30*time.Second)
+	c, ctx := connect(t, p.addr(), nil), within(t, time.Minute)
 	other := connect(t, addr, nil)
 	_, err := c.Do(ctx, []Op{CreateEphemeral("/e", nil), Exists("/new").Watched()})
 	require.NoError(t, err)
@@ -140,7 +140,7 @@ func aSessionOutlivesABrokenConnectionWithItsNodesAndWatches(t *testing.T, addr 
 
 func operationsOfAnExpiredSessionNeverRunInTheNext(t *testing.T, addr string) {
 	p := newProxy(t, addr)
-	c, ctx := connect(t, p.addr(), func(c *Config) { c.SessionTimeout = 400 * time.Millisecond }), within(t, 30*time.Second)
+	c, ctx := connect(t, p.addr(), func(c *Config) { c.SessionTimeout = shortSession }), within(t, time.Minute)
 	_, err := c.One(ctx, CreateEphemeral("/e", nil))
 	require.NoError(t, err)
 	events := c.Subscribe()
@@ -179,7 +179,7 @@ func operationsOfAnExpiredSessionNeverRunInTheNext(t *testing.T, addr string) {
 
 func waitFor(t *testing.T, cond func() bool) {
 	t.Helper()
-	require.Eventually(t, cond, 20*time.Second, 20*time.Millisecond)
+	require.Eventually(t, cond, time.Minute, 20*time.Millisecond)
 }
 
 // sessionAlive tells whether the server still lists the ephemeral node.
@@ -200,7 +200,7 @@ func contains(s, part string) bool {
 
 func aWriteWhoseAnswerIsLostIsReportedAsUnknown(t *testing.T, addr string) {
 	p := newProxy(t, addr)
-	c, ctx := connect(t, p.addr(), nil), within(t, 30*time.Second)
+	c, ctx := connect(t, p.addr(), nil), within(t, time.Minute)
 	p.mute()
 	done := make(chan error, 1)
 	go func() {
@@ -231,7 +231,7 @@ func operationsWaitForAServerThatIsAway(t *testing.T, addr string) {
 
 	done := make(chan error, 1)
 	go func() {
-		_, err := c.One(within(t, 30*time.Second), Create("/x", nil))
+		_, err := c.One(within(t, time.Minute), Create("/x", nil))
 		done <- err
 	}()
 	p.heal()
@@ -246,7 +246,7 @@ func TestConnectFailsInTimeWhenNobodyIsThere(t *testing.T) {
 	began := time.Now()
 	_, err = Connect(Config{Servers: addr, ConnectTimeout: 300 * time.Millisecond, Log: quiet()})
 	require.ErrorContains(t, err, "no ZooKeeper session within 300ms")
-	assert.Less(t, time.Since(began), 5*time.Second)
+	assert.Less(t, time.Since(began), 20*time.Second)
 }
 
 func anotherServerIsTriedWhenTheFirstHangsOrSpeaksSomethingElse(t *testing.T, addr string) {
@@ -275,7 +275,7 @@ func anotherServerIsTriedWhenTheFirstHangsOrSpeaksSomethingElse(t *testing.T, ad
 			}()
 			t.Cleanup(func() { _ = l.Close(); wg.Wait() })
 			bad := l.Addr().String()
-			c, err := Connect(Config{Servers: bad + "," + good + chroot(t), SessionTimeout: 3 * time.Second, ConnectTimeout: 15 * time.Second, Log: quiet()})
+			c, err := Connect(Config{Servers: bad + "," + good + chroot(t), SessionTimeout: 3 * time.Second, ConnectTimeout: time.Minute, Log: quiet()})
 			require.NoError(t, err)
 			c.Close()
 		})
@@ -286,7 +286,7 @@ func closeEndsTheSessionAtOnceAndEverythingThatWaits(t *testing.T, addr string) 
 	p := newProxy(t, addr)
 	c, err := Connect(Config{Servers: p.addr() + chroot(t), SessionTimeout: 30 * time.Second, Log: quiet()})
 	require.NoError(t, err)
-	ctx := within(t, 20*time.Second)
+	ctx := within(t, time.Minute)
 	_, err = c.One(ctx, CreateEphemeral("/e", nil))
 	require.NoError(t, err)
 	events := c.Events()
@@ -304,7 +304,7 @@ func closeEndsTheSessionAtOnceAndEverythingThatWaits(t *testing.T, addr string) 
 
 func closeDoesNotWaitForAServerThatIsAway(t *testing.T, addr string) {
 	p := newProxy(t, addr)
-	c, err := Connect(Config{Servers: p.addr() + chroot(t), SessionTimeout: 30 * time.Second, Log: quiet()})
+	c, err := Connect(Config{Servers: p.addr() + chroot(t), SessionTimeout: time.Minute, Log: quiet()})
 	require.NoError(t, err)
 	events := c.Subscribe()
 	p.refuse()
@@ -316,12 +316,12 @@ func closeDoesNotWaitForAServerThatIsAway(t *testing.T, addr string) {
 	}()
 	began := time.Now()
 	c.Close()
-	assert.Less(t, time.Since(began), 8*time.Second)
+	assert.Less(t, time.Since(began), 20*time.Second)
 	assert.True(t, errors.Is(<-done, ErrClosed))
 }
 
 func withSecureACLsOnlyTheCreatorMayWriteAndSecretsAreHidden(t *testing.T, addr string) {
-	ctx := within(t, 20*time.Second)
+	ctx := within(t, time.Minute)
 	secure := connect(t, addr, func(c *Config) { c.SecureACLs = true; c.Auth = []Auth{{"digest", "broker:secret"}} })
 	require.NoError(t, secure.MakePersistentPaths(ctx))
 	_, err := secure.One(ctx, Create("/config/users/alice", []byte("x")))
@@ -337,9 +337,9 @@ func withSecureACLsOnlyTheCreatorMayWriteAndSecretsAreHidden(t *testing.T, addr 
 
 func credentialsHoldAfterAReconnectionAndInTheNextSession(t *testing.T, addr string) {
 	p := newProxy(t, addr)
-	ctx := within(t, 30*time.Second)
+	ctx := within(t, time.Minute)
 	c := connect(t, p.addr(), func(c *Config) {
-		c.SessionTimeout = 400 * time.Millisecond
+		c.SessionTimeout = shortSession
 		c.SecureACLs = true
 		c.Auth = []Auth{{"digest", "broker:secret"}}
 	})
@@ -352,7 +352,7 @@ func credentialsHoldAfterAReconnectionAndInTheNextSession(t *testing.T, addr str
 	require.NoError(t, err)
 	p.refuse()
 	expect(t, events, SessionLapsed)
-	time.AfterFunc(time.Second, p.heal)
+	time.AfterFunc(2*shortSession, p.heal)
 	expect(t, events, SessionStarted)
 	_, err = c.One(ctx, Set("/config", []byte("2"), AnyVersion))
 	require.NoError(t, err)
@@ -360,7 +360,7 @@ func credentialsHoldAfterAReconnectionAndInTheNextSession(t *testing.T, addr str
 
 func TestASessionOutlivesARestartOfTheServer(t *testing.T) {
 	zktest.Each(t, func(t *testing.T, srv zktest.Server) {
-		c, ctx := connect(t, srv.Addr(), func(c *Config) { c.SessionTimeout = 20 * time.Second }), within(t, 40*time.Second)
+		c, ctx := connect(t, srv.Addr(), func(c *Config) { c.SessionTimeout = 20 * time.Second }), within(t, time.Minute)
 		_, err := c.Do(ctx, []Op{CreateEphemeral("/e", nil), Create("/p", []byte("kept")), Exists("/later").Watched()})
 		require.NoError(t, err)
 		id, generation := c.Session()

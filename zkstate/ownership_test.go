@@ -14,7 +14,7 @@ import (
 )
 
 func registrationAnswersTheBrokerEpoch(t *testing.T, addr string) {
-	c, ctx := connect(t, addr, nil), within(t, 20*time.Second)
+	c, ctx := connect(t, addr, nil), within(t, time.Minute)
 	require.NoError(t, c.MakePersistentPaths(ctx))
 	stat, err := c.RegisterEphemeral(ctx, BrokerIDPath(1), []byte("one"))
 	require.NoError(t, err)
@@ -27,7 +27,7 @@ func registrationAnswersTheBrokerEpoch(t *testing.T, addr string) {
 
 func registrationWhoseAnswerWasLostSucceeds(t *testing.T, addr string) {
 	p := newProxy(t, addr)
-	c, other, ctx := connect(t, p.addr(), nil), connect(t, addr, nil), within(t, 30*time.Second)
+	c, other, ctx := connect(t, p.addr(), nil), connect(t, addr, nil), within(t, time.Minute)
 	require.NoError(t, other.MakePersistentPaths(ctx))
 	var stat Stat
 	var err error
@@ -39,12 +39,12 @@ func registrationWhoseAnswerWasLostSucceeds(t *testing.T, addr string) {
 }
 
 func theNodeOfAnotherLiveSessionIsNotTakenAndTheErrorNamesIt(t *testing.T, addr string) {
-	ctx := within(t, 40*time.Second)
+	ctx := within(t, time.Minute)
 	one := connect(t, addr, nil)
 	require.NoError(t, one.MakePersistentPaths(ctx))
 	_, err := one.RegisterEphemeral(ctx, BrokerIDPath(1), []byte("one"))
 	require.NoError(t, err)
-	two := connect(t, addr, func(c *Config) { c.SessionTimeout = 400 * time.Millisecond })
+	two := connect(t, addr, func(c *Config) { c.SessionTimeout = shortSession })
 	_, err = two.RegisterEphemeral(ctx, BrokerIDPath(1), []byte("two"))
 	var held *HeldError
 	require.ErrorAs(t, err, &held)
@@ -61,9 +61,9 @@ func theNodeOfAnotherLiveSessionIsNotTakenAndTheErrorNamesIt(t *testing.T, addr 
 }
 
 func theNodeOfADeadSessionIsWaitedOut(t *testing.T, addr string) {
-	ctx := within(t, 40*time.Second)
+	ctx := within(t, time.Minute)
 	p := newProxy(t, addr)
-	killed := connect(t, p.addr(), func(c *Config) { c.SessionTimeout = time.Second })
+	killed := connect(t, p.addr(), func(c *Config) { c.SessionTimeout = shortSession })
 	require.NoError(t, killed.MakePersistentPaths(ctx))
 	_, err := killed.RegisterEphemeral(ctx, BrokerIDPath(1), []byte("old"))
 	require.NoError(t, err)
@@ -79,7 +79,7 @@ func theNodeOfADeadSessionIsWaitedOut(t *testing.T, addr string) {
 }
 
 func aPersistentNodeInTheWayIsAnErrorAtOnce(t *testing.T, addr string) {
-	c, ctx := connect(t, addr, nil), within(t, 20*time.Second)
+	c, ctx := connect(t, addr, nil), within(t, time.Minute)
 	require.NoError(t, c.CreateRecursive(ctx, BrokerIDPath(1), []byte("x")))
 	_, err := c.RegisterEphemeral(ctx, BrokerIDPath(1), nil)
 	var held *HeldError
@@ -89,7 +89,7 @@ func aPersistentNodeInTheWayIsAnErrorAtOnce(t *testing.T, addr string) {
 }
 
 func electionsCountUpAndTheLoserLearnsWhoWon(t *testing.T, addr string) {
-	ctx := within(t, 30*time.Second)
+	ctx := within(t, time.Minute)
 	one, two := connect(t, addr, nil), connect(t, addr, nil)
 	e, err := one.Elect(ctx, 1, 1000)
 	require.NoError(t, err)
@@ -111,7 +111,7 @@ func electionsCountUpAndTheLoserLearnsWhoWon(t *testing.T, addr string) {
 
 func h24AnElectionWhoseAnswerWasLostIsReadBack(t *testing.T, addr string) {
 	p := newProxy(t, addr)
-	c, other, ctx := connect(t, p.addr(), nil), connect(t, addr, nil), within(t, 30*time.Second)
+	c, other, ctx := connect(t, p.addr(), nil), connect(t, addr, nil), within(t, time.Minute)
 	_, err := other.One(ctx, Create(ControllerEpochPath, EncodeControllerEpoch(7)))
 	require.NoError(t, err)
 	var e Election
@@ -164,7 +164,7 @@ func ofManyCandidatesExactlyOneWinsEachEpoch(t *testing.T, addr string) {
 }
 
 func h23ADeposedControllerCanChangeNothing(t *testing.T, addr string) {
-	ctx := within(t, 30*time.Second)
+	ctx := within(t, time.Minute)
 	one, two := connect(t, addr, nil), connect(t, addr, nil)
 	e, err := one.Elect(ctx, 1, 1)
 	require.NoError(t, err)
@@ -197,7 +197,7 @@ func h23ADeposedControllerCanChangeNothing(t *testing.T, addr string) {
 }
 
 func aBatchThatIsRefusedIsTriedOneByOne(t *testing.T, addr string) {
-	c, ctx := connect(t, addr, nil), within(t, 20*time.Second)
+	c, ctx := connect(t, addr, nil), within(t, time.Minute)
 	e, err := c.Elect(ctx, 1, 1)
 	require.NoError(t, err)
 	fenced := c.FenceIn(e.EpochVersion, e.Generation)
@@ -213,7 +213,7 @@ func aBatchThatIsRefusedIsTriedOneByOne(t *testing.T, addr string) {
 
 func aBlockOfProducerIDsWhoseAnswerWasLostIsNotWasted(t *testing.T, addr string) {
 	p := newProxy(t, addr)
-	c, other, ctx := connect(t, p.addr(), nil), connect(t, addr, nil), within(t, 30*time.Second)
+	c, other, ctx := connect(t, p.addr(), nil), connect(t, addr, nil), within(t, time.Minute)
 	require.NoError(t, other.MakePersistentPaths(ctx))
 	var b ProducerIDBlock
 	var err error
@@ -279,7 +279,7 @@ func h52BlocksOfProducerIDsAreDisjointWhateverIsLost(t *testing.T, addr string) 
 }
 
 func producerIDsEndWithAnErrorInsteadOfWrappingAround(t *testing.T, addr string) {
-	c, ctx := connect(t, addr, nil), within(t, 20*time.Second)
+	c, ctx := connect(t, addr, nil), within(t, time.Minute)
 	_, err := c.One(ctx, Create(ProducerIDBlockPath, ProducerIDBlock{Broker: 1, First: 1, Last: 1<<63 - 1000}.Encode()))
 	require.NoError(t, err)
 	_, err = c.AllocateProducerIDs(ctx, 1)
@@ -287,7 +287,7 @@ func producerIDsEndWithAnErrorInsteadOfWrappingAround(t *testing.T, addr string)
 }
 
 func aBrokerMakesTheDirectoriesOfAFreshTree(t *testing.T, addr string) {
-	c, ctx := connect(t, addr, nil), within(t, 20*time.Second)
+	c, ctx := connect(t, addr, nil), within(t, time.Minute)
 	require.NoError(t, c.MakePersistentPaths(ctx))
 	require.NoError(t, c.MakePersistentPaths(ctx), "twice is no error")
 	id, err := c.ClusterID(ctx, "PjVw6mQiSvSXLd7Vbyj7bA")
@@ -310,7 +310,7 @@ func aBrokerMakesTheDirectoriesOfAFreshTree(t *testing.T, addr string) {
 }
 
 func aConfigurationIsWrittenBeforeItsNotification(t *testing.T, addr string) {
-	c, ctx := connect(t, addr, nil), within(t, 20*time.Second)
+	c, ctx := connect(t, addr, nil), within(t, time.Minute)
 	require.NoError(t, c.MakePersistentPaths(ctx))
 	name := UserClientEntity(SanitizeName("al ice"), SanitizeName("app*"))
 	require.NoError(t, c.SetEntityConfig(ctx, UserEntity, name, EntityConfig{"producer_byte_rate": "10"}))
@@ -327,7 +327,7 @@ func aConfigurationIsWrittenBeforeItsNotification(t *testing.T, addr string) {
 }
 
 func aTreeIsDeletedFromBelow(t *testing.T, addr string) {
-	c, ctx := connect(t, addr, nil), within(t, 20*time.Second)
+	c, ctx := connect(t, addr, nil), within(t, time.Minute)
 	for _, p := range []string{"/t/partitions/0/state", "/t/partitions/1/state", "/u"} {
 		require.NoError(t, c.CreateRecursive(ctx, p, nil))
 	}

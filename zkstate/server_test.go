@@ -76,7 +76,7 @@ var behaviours = []struct {
 }
 
 func fourLetters(addr, word string) (string, error) {
-	conn, err := net.DialTimeout("tcp", addr, time.Second)
+	conn, err := net.DialTimeout("tcp", addr, 20*time.Second)
 	if err != nil {
 		return "", err
 	}
@@ -84,7 +84,7 @@ func fourLetters(addr, word string) (string, error) {
 	if _, err := conn.Write([]byte(word)); err != nil {
 		return "", err
 	}
-	_ = conn.SetReadDeadline(time.Now().Add(time.Second))
+	_ = conn.SetReadDeadline(time.Now().Add(20 * time.Second))
 	b, err := io.ReadAll(conn)
 	return string(b), err
 }
@@ -106,7 +106,7 @@ func chroot(t *testing.T) string {
 
 func connect(t *testing.T, addr string, change func(*Config)) *Client {
 	t.Helper()
-	cfg := Config{Servers: addr + chroot(t), SessionTimeout: 4 * time.Second, ConnectTimeout: 20 * time.Second, Log: quiet()}
+	cfg := Config{Servers: addr + chroot(t), SessionTimeout: 20 * time.Second, ConnectTimeout: time.Minute, Log: quiet()}
 	if change != nil {
 		change(&cfg)
 	}
@@ -115,6 +115,9 @@ func connect(t *testing.T, addr string, change func(*Config)) *Client {
 	t.Cleanup(c.Close)
 	return c
 }
+
+// Sessions that tests let end: longer than a busy machine holds a process up, as a rule.
+const shortSession = 1500 * time.Millisecond
 
 func within(t *testing.T, d time.Duration) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), d)
@@ -125,7 +128,7 @@ func within(t *testing.T, d time.Duration) context.Context {
 // expect waits for an event of that kind and drops those before it.
 func expect(t *testing.T, s *Subscription, kind EventKind) Event {
 	t.Helper()
-	timeout := time.After(30 * time.Second)
+	timeout := time.After(time.Minute)
 	for {
 		select {
 		case e, ok := <-s.C():

@@ -72,7 +72,7 @@ func aSessionMayBeEncryptedAndTheServerIsAuthenticated(t *testing.T, addr string
 	cert, roots := certificate(t)
 	secure := terminate(t, cert, addr)
 	c := connect(t, secure, func(c *Config) { c.TLS = trusting(roots) })
-	_, err := c.One(within(t, 10*time.Second), Create("/x", nil))
+	_, err := c.One(within(t, time.Minute), Create("/x", nil))
 	require.NoError(t, err)
 
 	_, err = Connect(Config{Servers: secure, ConnectTimeout: time.Second, TLS: trusting(x509.NewCertPool()), Log: quiet()})

@@ -68,6 +68,6 @@ func newGroups(t testing.TB, cache *metadata.Cache) *group.Coordinator {
 		loaded := make(chan error, 1)
 		groups.List(func(_ []group.Listed, err error) { loaded <- err })
 		return <-loaded == nil
-	}, 10*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 	return groups
 }

@@ -97,7 +97,7 @@ func (p *logDirPlay) home(topic string) (name string) {
 			}
 		}
 		return found == 1
-	}, 30*time.Second, 20*time.Millisecond, topic)
+	}, time.Minute, 20*time.Millisecond, topic)
 	return name
 }
 

@@ -79,7 +79,7 @@ func (p *txnPlay) silently(version int16, req kmsg.Request) kmsg.Response {
 	select {
 	case resp := <-p.on.ask("a", req):
 		return resp
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		p.t.Fatalf("no answer after\n%s", p.text.String())
 		return nil
 	}
@@ -230,7 +230,7 @@ func (p *txnPlay) rest(id string) {
 	require.Eventually(p.t, func() bool {
 		r := p.silently(0, transactionsOf(id)).(*kmsg.DescribeTransactionsResponse)
 		return !strings.HasPrefix(r.TransactionStates[0].State, "Prepare")
-	}, 20*time.Second, 20*time.Millisecond)
+	}, time.Minute, 20*time.Millisecond)
 }
 
 // reads tells what readers of a partition get, batch by batch.
@@ -548,7 +548,7 @@ func TestRecordTransactionPlays(t *testing.T) {
 			probe := initOf(fmt.Sprint("probe ", i), 60_000, nil)
 			probe.Version = 5
 			return (<-n.ask("setup", probe)).(*kmsg.InitProducerIDResponse).ErrorCode == 0
-		}, 30*time.Second, 100*time.Millisecond)
+		}, time.Minute, 100*time.Millisecond)
 	}
 	require.NoError(t, os.MkdirAll(transactionPlayFolder, 0o755))
 	for _, name := range slices.Sorted(maps.Keys(transactionPlays)) {

@@ -52,6 +52,6 @@ func newTransactions(t testing.TB, cache *metadata.Cache, ids txn.ProducerIDs, d
 		loaded := make(chan error, 1)
 		c.List(&txn.ListRequest{LongerMs: -1}, func(_ []txn.Listed, err error) { loaded <- err })
 		return <-loaded == nil
-	}, 10*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 	return c
 }

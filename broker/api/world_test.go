@@ -324,7 +324,7 @@ func await(t *testing.T, done <-chan outcome) outcome {
 	select {
 	case o := <-done:
 		return o
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("no answer")
 		return outcome{}
 	}

@@ -213,7 +213,7 @@ func TestThreadsCleanByThemselvesAndEndWithTheManager(t *testing.T) {
 	m := openWith(t, cfg, newClock())
 	l := m.log()
 	dirty(t, l, m.clock.at.UnixMilli(), 100)
-	require.Eventually(t, func() bool { return l.cleaned.Load() == l.active().base }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return l.cleaned.Load() == l.active().base }, time.Minute, time.Millisecond)
 	m.ConfigureCleaner(CleanerConfig{})
 	require.Positive(t, m.CleanerStats().Cleanings)
 }

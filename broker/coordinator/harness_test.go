@@ -192,12 +192,12 @@ func ask[T any](t *testing.T, sh *sumsShell, p int32, f func(*sums) T) T {
 	select {
 	case v := <-c:
 		return v
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("the core does not answer")
 		panic("unreachable")
 	}
 }
 
 func awaitLoaded(t *testing.T, sh *sumsShell) {
-	require.Eventually(t, func() bool { _, loading := sh.all(); return !loading }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { _, loading := sh.all(); return !loading }, time.Minute, time.Millisecond)
 }

@@ -80,7 +80,7 @@ func TestResigningWaitsForWhatIsInFlight(t *testing.T) {
 	awaitLoaded(t, sh)
 	m.hold(true)
 	sum := add(sh, 0, 1, false)
-	require.Eventually(t, func() bool { return m.count(0) == 1 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return m.count(0) == 1 }, time.Minute, time.Millisecond)
 	var gone atomic.Bool
 	asked := make(chan error, 1)
 	s := sh.shard(0)
@@ -162,11 +162,11 @@ func TestCoresAreCalledWhenTheyWantToBe(t *testing.T) {
 	awaitLoaded(t, sh)
 	due := time.Now().Add(20 * time.Millisecond).UnixMilli()
 	sh.Tell(0, func(c *sums, _ int64) { c.dueMs = due })
-	require.Eventually(t, func() bool { return ask(t, sh, 0, func(c *sums) int64 { return c.ticked }) >= due }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return ask(t, sh, 0, func(c *sums) int64 { return c.ticked }) >= due }, time.Minute, time.Millisecond)
 
 	var calls atomic.Int32
 	sh.Every(time.Millisecond, func(*sums, int64) { calls.Add(1) })
-	require.Eventually(t, func() bool { return calls.Load() > 3 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return calls.Load() > 3 }, time.Minute, time.Millisecond)
 }
 
 func TestClosingAnswersEverything(t *testing.T) {
@@ -213,7 +213,7 @@ func TestAnAppendMayLeadBackToTheShellWhileItsShardIsDeposed(t *testing.T) {
 				}()
 				select {
 				case <-back:
-				case <-time.After(10 * time.Second):
+				case <-time.After(time.Minute):
 					t.Error("the shell waits for an append that waits for the shell")
 				}
 			}

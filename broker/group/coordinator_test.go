@@ -146,7 +146,7 @@ func loaded(t *testing.T, c *Coordinator, p int32) {
 	require.Eventually(t, func() bool {
 		_, err := fetchFrom(c, groupOn(c, p, 0))
 		return err == nil
-	}, 5*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 }
 
 // deposedLog is led by another broker, which this one has not heard of; until then it is sure.
@@ -225,7 +225,7 @@ func TestResigningAnswersWhatWaits(t *testing.T) {
 	c.Join(joinRequest(g, "", "t"), func(r JoinResult) { first <- r })
 	require.NoError(t, (<-first).Err)
 	c.Join(joinRequest(g, "", "t"), func(r JoinResult) { joined <- r }) // waits for the first member
-	require.Eventually(t, func() bool { return l.count(0) == 1 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return l.count(0) == 1 }, time.Minute, time.Millisecond)
 	c.Resign(0)
 	assert.ErrorIs(t, (<-joined).Err, kerr.NotCoordinator)
 	l.hold(false)

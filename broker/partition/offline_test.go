@@ -42,7 +42,7 @@ func (w *fullWorld) fill() {
 	})
 	require.ErrorIs(w.t, w.produced(1, batch(1, 1)).Err, kerr.KafkaStorageError)
 	w.m.LogDirFailed("/a")
-	require.Eventually(w.t, func() bool { return w.m.Counts().Offline > 0 }, 10*time.Second, time.Millisecond)
+	require.Eventually(w.t, func() bool { return w.m.Counts().Offline > 0 }, time.Minute, time.Millisecond)
 }
 
 // room brings the directory back and waits until the replicas know.
@@ -52,7 +52,7 @@ func (w *fullWorld) room() {
 	require.NoError(w.t, w.logs.Reopen("/a"))
 	before := w.returns.Load()
 	w.m.LogDirReturned("/a")
-	require.Eventually(w.t, func() bool { return w.returns.Load() > before }, 10*time.Second, time.Millisecond)
+	require.Eventually(w.t, func() bool { return w.returns.Load() > before }, time.Minute, time.Millisecond)
 }
 
 // stopped is the controller's word on a replica that it has found offline.
@@ -199,7 +199,7 @@ func TestWhoCoordinatesInAFailedDirectoryIsTold(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		return len(roles) == 2 && roles[0].Leader && roles[1].Stopped && !roles[1].Leader
-	}, 10*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 }
 
 // A replica that was refused because its log might have been in the directory, and was not, gets one.
@@ -241,12 +241,12 @@ func TestAMoveIntoADirectoryThatWasFullGoesOn(t *testing.T) {
 	_, _, err = w.m.Partition("a", 0).Move(1 << 20)
 	require.ErrorIs(t, err, kerr.KafkaStorageError)
 	w.m.LogDirFailed("/b")
-	require.Eventually(t, func() bool { return w.m.Partition("a", 0).future() == nil }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return w.m.Partition("a", 0).future() == nil }, time.Minute, time.Millisecond)
 	w.disk.Inject(nil)
 	require.NoError(t, w.logs.Reopen("/b"))
 	started := movers.count()
 	w.m.LogDirReturned("/b")
-	require.Eventually(t, func() bool { return movers.count() > started }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return movers.count() > started }, time.Minute, time.Millisecond)
 	_, done, err := w.m.Partition("a", 0).Move(1 << 20)
 	require.NoError(t, err)
 	require.True(t, done)

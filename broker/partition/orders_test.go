@@ -231,7 +231,7 @@ func TestUncertainISRChangeIsSentAgain(t *testing.T) {
 	w.isr.lose = 2
 	w.lead([]int32{1, 2}, []int32{1})
 	w.follower(2, 0)
-	require.Eventually(t, func() bool { return len(w.m.Partition("a", 0).Status().ISR) == 2 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(w.m.Partition("a", 0).Status().ISR) == 2 }, time.Minute, time.Millisecond)
 	w.isr.mu.Lock()
 	defer w.isr.mu.Unlock()
 	require.Len(t, w.isr.asks, 3)

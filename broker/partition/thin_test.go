@@ -40,7 +40,7 @@ func TestH20_LogIsFlushedBeforeTheISRBecomesTheLeaderAlone(t *testing.T) {
 	p.state.remotes[0].caughtUp = time.Now().Add(-2 * time.Hour)
 	p.state.Unlock()
 	w.m.shrinkISRs()
-	require.Eventually(t, func() bool { return p.Status().HighWatermark == 6 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return p.Status().HighWatermark == 6 }, time.Minute, time.Millisecond)
 	require.GreaterOrEqual(t, recovery, int64(3))
 	require.Equal(t, []int32{1}, p.Status().ISR)
 }
@@ -53,7 +53,7 @@ func TestBecomingAloneByOrderFlushesWhatWasCommittedBefore(t *testing.T) {
 	p := w.m.Partition("a", 0)
 	require.Zero(t, p.Log().RecoveryPoint())
 	w.lead([]int32{1, 2}, []int32{1})
-	require.Eventually(t, func() bool { return p.Log().RecoveryPoint() == 3 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return p.Log().RecoveryPoint() == 3 }, time.Minute, time.Millisecond)
 }
 
 // A reassignment is only just adding the others: nothing that they have is owed to anybody yet.

@@ -124,7 +124,7 @@ func answered[T any](t *testing.T, ask func(reply func(T))) T {
 	select {
 	case x := <-got:
 		return x
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("no answer")
 		panic("unreachable")
 	}
@@ -142,7 +142,7 @@ func leadAll(t *testing.T, c *Coordinator, epoch int32) {
 		return answered(t, func(reply func(error)) {
 			c.List(&ListRequest{LongerMs: -1}, func(_ []Listed, err error) { reply(err) })
 		}) == nil
-	}, 10*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 }
 
 func stateOf(t *testing.T, c *Coordinator, id string) string {
@@ -173,7 +173,7 @@ func TestACoordinatorThatIsElectedAgainGoesOnWhereTheLogEnds(t *testing.T) {
 	leadAll(t, c, 7)
 	assert.Equal(t, "PrepareCommit", stateOf(t, c, "id"))
 	close(m.hold)
-	require.Eventually(t, func() bool { return stateOf(t, c, "id") == "CompleteCommit" }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return stateOf(t, c, "id") == "CompleteCommit" }, time.Minute, time.Millisecond)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	last := m.markers[len(m.markers)-1]
@@ -205,7 +205,7 @@ func TestADeposedCoordinatorNeitherEndsNorVouches(t *testing.T) {
 	require.NoError(t, answered(t, func(reply func(error)) { c.AddPartitions(req, reply) }))
 	require.NoError(t, verify())
 	require.NoError(t, end())
-	require.Eventually(t, func() bool { return stateOf(t, c, "id") == "CompleteCommit" }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return stateOf(t, c, "id") == "CompleteCommit" }, time.Minute, time.Millisecond)
 	require.NoError(t, end(), "it is repeated")
 	d.since.Store(true)
 	require.ErrorIs(t, end(), kerr.NotCoordinator)
@@ -220,7 +220,7 @@ func TestTransactionsThatTakeTooLongAreFound(t *testing.T) {
 	require.NoError(t, answered(t, func(reply func(error)) {
 		c.AddPartitions(&PartitionsRequest{ID: "id", Producer: p.Producer, Partitions: []TopicPartition{p0}}, reply)
 	}))
-	require.Eventually(t, func() bool { return stateOf(t, c, "id") == "CompleteAbort" }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return stateOf(t, c, "id") == "CompleteAbort" }, time.Minute, time.Millisecond)
 }
 
 func TestOneRequestToABrokerIsUnderwayAtATime(t *testing.T) {

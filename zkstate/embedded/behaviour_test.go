@@ -51,7 +51,7 @@ func TestZooKeeperBehaviour(t *testing.T) {
 
 func dial(t *testing.T, srv zktest.Server) *client.Conn {
 	t.Helper()
-	c, err := client.Dial(srv.Addr(), 10*time.Second, client.Session{}, nil)
+	c, err := client.Dial(srv.Addr(), 50*time.Second, client.Session{}, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		_ = c.Close()
@@ -75,7 +75,7 @@ func library(t *testing.T, srv zktest.Server, timeout time.Duration) (*zk.Conn, 
 
 func await(t *testing.T, events <-chan zk.Event, state zk.State) {
 	t.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(time.Minute)
 	for {
 		select {
 		case e := <-events:
@@ -158,7 +158,7 @@ func expiredSession(t *testing.T, srv zktest.Server, dir string) {
 	_, err := c.Create(dir+"/e", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
 	require.NoError(t, err)
 	gone := make(chan client.Event, 10)
-	watcher, err := client.Dial(srv.Addr(), 10*time.Second, client.Session{}, func(e client.Event) { gone <- e })
+	watcher, err := client.Dial(srv.Addr(), 50*time.Second, client.Session{}, func(e client.Event) { gone <- e })
 	require.NoError(t, err)
 	defer watcher.Close()
 	_, err = watcher.Call(proto.OpExists, &proto.ReadRequest{Path: dir + "/e", Watch: true})
@@ -178,7 +178,7 @@ func expiredSession(t *testing.T, srv zktest.Server, dir string) {
 	require.NoError(t, err)
 	require.Len(t, st, 1)
 	// go-zookeeper does not show its password, so the owner of a fresh ephemeral stands in for it.
-	owner, err := client.Dial(srv.Addr(), 10*time.Second, client.Session{}, nil)
+	owner, err := client.Dial(srv.Addr(), 50*time.Second, client.Session{}, nil)
 	require.NoError(t, err)
 	_, err = owner.Call(proto.OpCreate2, create(dir+"/f", "", 1))
 	require.NoError(t, err)
@@ -189,7 +189,7 @@ func expiredSession(t *testing.T, srv zktest.Server, dir string) {
 	require.Equal(t, client.Event{Type: proto.NodeDeleted, Path: dir + "/f"}, <-gone)
 	<-owner.Done()
 	owner.Drop()
-	_, err = client.Dial(srv.Addr(), 10*time.Second, s, nil)
+	_, err = client.Dial(srv.Addr(), 50*time.Second, s, nil)
 	require.ErrorIs(t, err, client.ErrExpired)
 	_ = events
 }
@@ -296,7 +296,7 @@ func nullData(t *testing.T, srv zktest.Server, dir string) {
 }
 
 func restart(t *testing.T, srv zktest.Server, dir string) {
-	c, err := client.Dial(srv.Addr(), 10*time.Second, client.Session{}, nil)
+	c, err := client.Dial(srv.Addr(), 50*time.Second, client.Session{}, nil)
 	require.NoError(t, err)
 	r, err := c.Call(proto.OpCreate2, create(dir+"/e", "data", 1))
 	require.NoError(t, err)
@@ -305,7 +305,7 @@ func restart(t *testing.T, srv zktest.Server, dir string) {
 	<-c.Done()
 	c.Drop()
 	events := make(chan client.Event, 1)
-	c, err = client.Dial(srv.Addr(), 10*time.Second, c.Session(), func(e client.Event) { events <- e })
+	c, err = client.Dial(srv.Addr(), 50*time.Second, c.Session(), func(e client.Event) { events <- e })
 	require.NoError(t, err)
 	defer c.Close()
 	r, err = c.Call(proto.OpExists, &proto.ReadRequest{Path: dir + "/e"})
@@ -366,7 +366,7 @@ func ask(t *testing.T, addr string, parts ...string) string {
 		_, err = conn.Write([]byte(p))
 		require.NoError(t, err)
 	}
-	_ = conn.SetReadDeadline(time.Now().Add(5 * time.Second))
+	_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
 	answer, _ := io.ReadAll(conn)
 	return string(answer)
 }
@@ -382,20 +382,20 @@ func TestConnectionsFromOneAddressAreLimited(t *testing.T) {
 	zktest.Each(t, func(t *testing.T, srv zktest.Server) {
 		var first *client.Conn
 		for range 3 {
-			c, err := client.Dial(srv.Addr(), 5*time.Second, client.Session{}, nil)
+			c, err := client.Dial(srv.Addr(), 30*time.Second, client.Session{}, nil)
 			require.NoError(t, err)
 			defer c.Drop()
 			first = c
 		}
-		_, err := client.Dial(srv.Addr(), 5*time.Second, client.Session{}, nil)
+		_, err := client.Dial(srv.Addr(), 30*time.Second, client.Session{}, nil)
 		require.Error(t, err)
 		require.NoError(t, first.Close())
 		require.Eventually(t, func() bool {
-			c, err := client.Dial(srv.Addr(), 5*time.Second, client.Session{}, nil)
+			c, err := client.Dial(srv.Addr(), 30*time.Second, client.Session{}, nil)
 			if err == nil {
 				c.Drop()
 			}
 			return err == nil
-		}, 10*time.Second, 50*time.Millisecond)
+		}, time.Minute, 50*time.Millisecond)
 	}, "maxClientCnxns=3")
 }

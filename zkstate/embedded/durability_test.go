@@ -74,7 +74,7 @@ func TestWhatWasAcknowledgedSurvivesKill9(t *testing.T) {
 	var owner client.Session
 	for round := range 3 {
 		cmd, addr := startChild(t, dir)
-		c, err := client.Dial(addr, 20*time.Second, owner, nil)
+		c, err := client.Dial(addr, 50*time.Second, owner, nil)
 		require.NoError(t, err, "round %d: the session lives on", round)
 		for _, a := range all {
 			r, err := c.Call(proto.OpExists, &proto.ReadRequest{Path: a.path})
@@ -115,7 +115,7 @@ func TestWhatWasAcknowledgedSurvivesKill9(t *testing.T) {
 func TestAFullDiskLosesNothingThatWasAcknowledged(t *testing.T) {
 	dir := t.TempDir()
 	cmd, addr := startChild(t, dir, "600")
-	c, err := client.Dial(addr, 20*time.Second, client.Session{}, nil)
+	c, err := client.Dial(addr, 50*time.Second, client.Session{}, nil)
 	require.NoError(t, err)
 	acked := 0
 	for ; acked < 1000; acked++ {
@@ -132,7 +132,7 @@ func TestAFullDiskLosesNothingThatWasAcknowledged(t *testing.T) {
 	srv, err := embedded.Start(embedded.Config{Addr: "127.0.0.1:0", DataDir: dir, Log: quietLog()})
 	require.NoError(t, err)
 	defer srv.Close()
-	c, err = client.Dial(srv.Addr(), 20*time.Second, c.Session(), nil)
+	c, err = client.Dial(srv.Addr(), 50*time.Second, c.Session(), nil)
 	require.NoError(t, err)
 	defer c.Close()
 	r, err := c.Call(proto.OpGetAllChildrenNum, &proto.PathRequest{Path: "/"})
