@@ -24,7 +24,7 @@ import (
 	"barnabas/zkstate/zktest"
 )
 
-const patience = 60 * time.Second
+const patience = 3 * time.Minute
 
 // mixed is a cluster in which broker 1 is Barnabas and the others are Apache Kafka.
 type mixed struct {

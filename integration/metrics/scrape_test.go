@@ -22,7 +22,7 @@ import (
 	"barnabas/zkstate/zktest"
 )
 
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // exposed is a broker whose metrics are served.
 type exposed struct {

@@ -28,7 +28,7 @@ import (
 var record = flag.Bool("record", false, "write what Barnabas prints into testdata")
 
 const (
-	settle = 30 * time.Second
+	settle = 2 * time.Minute
 	pace   = 50 * time.Millisecond
 )
 

@@ -92,7 +92,7 @@ func ownTools(t *testing.T, b broker) {
 		t.Run(c.name, func(t *testing.T) {
 			file, topic, bin := write(t, c.settings), strings.ToLower("own-"+c.name), cluster.Binary(t)
 			run(t, "hello\n", bin, "kafka-console-producer", "--bootstrap-server", b.addrs[c.listener], "--topic", topic, "--producer.config", file)
-			out := run(t, "", bin, "kafka-console-consumer", "--bootstrap-server", b.addrs[c.listener], "--topic", topic, "--consumer.config", file, "--from-beginning", "--max-messages", "1", "--timeout-ms", "30000")
+			out := run(t, "", bin, "kafka-console-consumer", "--bootstrap-server", b.addrs[c.listener], "--topic", topic, "--consumer.config", file, "--from-beginning", "--max-messages", "1", "--timeout-ms", "120000")
 			assert.Contains(t, out, "hello")
 			out = run(t, "", bin, "kafka-topics", "--bootstrap-server", b.addrs[c.listener], "--list", "--command-config", file)
 			assert.Contains(t, out, topic)
@@ -159,7 +159,7 @@ func bareTokens(t *testing.T, b broker) {
 func again(t *testing.T, b broker) {
 	t.Parallel()
 	client, err := kgo.NewClient(kgo.SeedBrokers(b.addrs["SHORT"]), kgo.SASL(plain.Auth{User: "alice", Pass: "alice-secret"}.AsMechanism()), kgo.DefaultProduceTopic("again"), kgo.AllowAutoTopicCreation(),
-		kgo.RecordDeliveryTimeout(30*time.Second))
+		kgo.RecordDeliveryTimeout(patienceOfPrograms))
 	require.NoError(t, err)
 	defer client.Close()
 	for until := time.Now().Add(reauthMs * 3 / 2 * time.Millisecond); time.Now().Before(until); {
@@ -175,7 +175,7 @@ func changedPassword(t *testing.T, b broker) {
 	for i := range 2 {
 		secret := fmt.Sprintf("secret-%d", i)
 		addCredential(t, b.ZooKeeper, "dave", secret)
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), patienceOfPrograms)
 		defer cancel()
 		for {
 			out, err := tryToRun(t, "", "kcat", "-L", "-m", "2", "-b", b.addrs["SASL_PLAINTEXT"], "-X", "security.protocol=SASL_PLAINTEXT", "-X", "sasl.mechanism=SCRAM-SHA-256", "-X", "sasl.username=dave", "-X", "sasl.password="+secret)

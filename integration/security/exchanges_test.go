@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,7 +23,7 @@ type stranger struct {
 	conn net.Conn
 }
 
-const patience = 10 * time.Second
+const patience = time.Minute
 
 // says sends a frame and tells what comes back.
 func (s stranger) says(frame []byte, read func(body []byte) string) string {
@@ -176,6 +177,17 @@ var conversations = []struct {
 		[]string{"shaken 0, 2 mechanisms", shortly, "shaken 0, 2 mechanisms", "closed"}},
 }
 
+// converse takes the steps on a connection of their own and tells what each came to.
+func converse(t *testing.T, addr string, steps []step) (told []string) {
+	conn, err := net.DialTimeout("tcp", addr, patience)
+	require.NoError(t, err)
+	defer conn.Close()
+	for _, step := range steps {
+		told = append(told, step(stranger{t, conn}))
+	}
+	return told
+}
+
 // Both brokers are asked the same.
 func TestStrangersAreAnsweredAsByApacheKafka(t *testing.T) {
 	for name, program := range map[string]cluster.Program{"barnabas": cluster.Barnabas, "Apache Kafka": cluster.Kafka("3.9.1")} {
@@ -185,12 +197,9 @@ func TestStrangersAreAnsweredAsByApacheKafka(t *testing.T) {
 			for _, c := range conversations {
 				t.Run(c.name, func(t *testing.T) {
 					t.Parallel()
-					conn, err := net.DialTimeout("tcp", b.addrs[c.listener], patience)
-					require.NoError(t, err)
-					defer conn.Close()
-					var got []string
-					for _, step := range c.steps {
-						got = append(got, step(stranger{t, conn}))
+					got := converse(t, b.addrs[c.listener], c.steps)
+					for tries := 1; c.listener == "SHORT" && tries < 5 && !slices.Equal(c.want, got); tries++ { // whoever is held up for a second is not in time
+						got = converse(t, b.addrs[c.listener], c.steps)
 					}
 					assert.Equal(t, c.want, got)
 				})

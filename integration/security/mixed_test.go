@@ -43,7 +43,7 @@ func TestBrokersThatTrustNobodyCanBeReplacedOneByOne(t *testing.T) {
 	for _, b := range c.Brokers {
 		b.WaitReady(t)
 	}
-	client, err := kgo.NewClient(kgo.SeedBrokers(c.Seeds()...), kgo.MetadataMinAge(20*time.Millisecond), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.RecordDeliveryTimeout(time.Minute),
+	client, err := kgo.NewClient(kgo.SeedBrokers(c.Seeds()...), kgo.MetadataMinAge(20*time.Millisecond), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.AlwaysRetryEOF(), kgo.RecordDeliveryTimeout(patienceOfPrograms),
 		kgo.ConsumeTopics("t"))
 	require.NoError(t, err)
 	t.Cleanup(client.Close)

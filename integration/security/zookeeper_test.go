@@ -32,7 +32,7 @@ func TestABrokerAndItsToolsReachZooKeeperThroughTLS(t *testing.T) {
 	port := strconv.Itoa(cluster.Port(t))
 	secure := net.JoinHostPort("127.0.0.1", port)
 	zktest.Each(t, func(t *testing.T, srv zktest.Server) {
-		b := cluster.Prepare(t, secure, 1, with(towardsZooKeeper(t, "JKS"), map[string]string{"zookeeper.session.timeout.ms": "30000"}), func(int) map[string]string { return nil }).Brokers[0]
+		b := cluster.Prepare(t, secure, 1, with(towardsZooKeeper(t, "JKS"), map[string]string{"zookeeper.session.timeout.ms": "60000"}), func(int) map[string]string { return nil }).Brokers[0]
 		b.Start(t)
 		b.WaitReady(t)
 		for _, kind := range []string{"PEM", "PKCS12"} {
@@ -43,11 +43,11 @@ func TestABrokerAndItsToolsReachZooKeeperThroughTLS(t *testing.T) {
 			killed := time.Now()
 			b.Start(t)
 			b.WaitReady(t)
-			assert.Less(t, time.Since(killed), 15*time.Second, "the session of the life before is ended through TLS, too")
+			assert.Less(t, time.Since(killed), 40*time.Second, "the session of the life before is ended through TLS, too")
 		}
 
 		tool := func(args ...string) (string, error) {
-			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			ctx, cancel := context.WithTimeout(context.Background(), patienceOfPrograms)
 			defer cancel()
 			out, err := exec.CommandContext(ctx, cluster.Binary(t), args...).CombinedOutput()
 			return string(out), err
@@ -77,7 +77,7 @@ func TestABrokerAndItsToolsReachZooKeeperThroughTLS(t *testing.T) {
 			b.Set("zookeeper.connection.timeout.ms", "6000")
 			b.Set(wrong.name, wrong.value)
 			b.Start(t)
-			assert.NotZero(t, b.ExitCode(t, time.Minute))
+			assert.NotZero(t, b.ExitCode(t, patienceOfPrograms))
 			assert.Contains(t, b.LogTail(2000), wrong.says)
 		}
 	}, "secureClientPort="+port, "secureClientPortAddress=127.0.0.1", "serverCnxnFactory=org.apache.zookeeper.server.NettyServerCnxnFactory",
