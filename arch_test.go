@@ -15,13 +15,14 @@ import (
 
 // The house's arrows: what each package may import of this module. A package that is not here fails the test, so that a new one gets its place on purpose.
 var mayImport = map[string][]string{
-	"config":           {},
+	"config":           {"config/secret"},
+	"config/secret":    {},
 	"zkstate":          {"zkstate/embedded/client", "zkstate/embedded/proto", "zkstate/sasl"}, // what the common library leaves out
 	"zkstate/sasl":     {},
 	"ssl":              {},
 	"zkstate/embedded": {"zkstate/embedded/...", "ssl"},
 	"zkstate/zktest":   {"zkstate/embedded", "zkstate/embedded/...", "integration/lane"},
-	"admin":            {"zkstate", "config", "broker/acl"},
+	"admin":            {"zkstate", "config", "config/secret", "broker/acl"},
 	"admin/plan":       {},
 	"admin/cluster":    {"admin/plan"},
 	"admin/health":     {"admin/cluster", "admin/plan"},
@@ -45,7 +46,7 @@ var mayImport = map[string][]string{
 	"broker/txn":         {"broker/coordinator", "broker/record"},
 	"broker/fetcher":     {"broker/wire", "broker/record", "broker/peer", "broker/partition", "broker/commitlog", "broker/vfs"},
 	"broker/api":         {"broker/wire", "broker/acl", "broker/token", "broker/quota", "broker/group", "broker/txn", "broker/record", "broker/metadata", "broker/partition", "broker/commitlog", "broker/vfs", "admin"},
-	"broker":             {"broker/...", "zkstate", "config", "admin", "ssl"},
+	"broker":             {"broker/...", "zkstate", "config", "config/secret", "admin", "ssl"},
 
 	"controller": {"zkstate", "config", "admin", "broker/wire", "broker/peer"},
 
@@ -56,8 +57,8 @@ var mayImport = map[string][]string{
 	"tools/options":     {"tools/spelling"},
 	"tools/subcommands": {"tools/spelling"},
 	"tools/dumplog":     {"broker/vfs", "broker/record", "broker/commitlog", "tools/options"},
-	"tools/zktls":       {"config", "ssl"},
-	"tools/zkshell":     {"tools/options", "tools/zktls", "zkstate/embedded/client", "zkstate/embedded/proto"}, // a shell needs what the common library leaves out
+	"tools/zkaccess":    {"config", "ssl", "zkstate/sasl"},
+	"tools/zkshell":     {"tools/options", "tools/zkaccess", "zkstate/embedded/client", "zkstate/embedded/proto"}, // a shell needs what the common library leaves out
 
 	"integration/...": {"..."},
 	".":               {"..."},

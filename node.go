@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"barnabas/ssl"
 	"barnabas/tools/console"
 	"barnabas/zkstate"
+	"barnabas/zkstate/sasl"
 )
 
 // node is one broker with its part of the controller and the ZooKeeper session that both live by. It is the only place that knows all three: it makes them, and passes on what becomes
@@ -52,9 +54,18 @@ func startNode(v *config.Values, log *logrus.Entry) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
+	account, err := zooKeeperAccount()
+	if err != nil {
+		return nil, err
+	}
+	if v.Bool("zookeeper.set.acl") && account == nil && (secure == nil || v.String("zookeeper.ssl.keystore.location") == "") {
+		return nil, errors.New("zookeeper.set.acl is true, but ZooKeeper would not know whose the nodes are: neither zookeeper.ssl.client.enable with zookeeper.ssl.keystore.location is set, " +
+			"nor does KAFKA_OPTS name a JAAS file (-Djava.security.auth.login.config=FILE) with a section Client")
+	}
 	zk, err := zkstate.Connect(zkstate.Config{
 		Servers:        v.String("zookeeper.connect"),
 		TLS:            secure,
+		SASL:           account,
 		SessionTimeout: v.Millis("zookeeper.session.timeout.ms"),
 		ConnectTimeout: v.Millis("zookeeper.connection.timeout.ms"),
 		MaxInFlight:    int(v.Int("zookeeper.max.in.flight.requests")),
@@ -70,6 +81,15 @@ func startNode(v *config.Values, log *logrus.Entry) (*node, error) {
 		return nil, err
 	}
 	return n, nil
+}
+
+// zooKeeperAccount is as whom ZooKeeper is to know this process; nil: as nobody.
+func zooKeeperAccount() (*sasl.Account, error) {
+	account, err := config.ZooKeeperLogin(os.Getenv("KAFKA_OPTS"))
+	if err != nil || account == nil {
+		return nil, err
+	}
+	return &sasl.Account{User: account.User, Password: account.Password}, nil
 }
 
 func (n *node) start(v *config.Values, users console.Users) error {

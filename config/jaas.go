@@ -48,13 +48,48 @@ type JAASFile map[string][]LoginModule
 
 // LoginFile finds the JAAS file that the options of a Java program name, as KAFKA_OPTS holds them; "" when they name none.
 func LoginFile(javaOptions string) string {
-	file := ""
+	return strings.TrimPrefix(javaProperty(javaOptions, "java.security.auth.login.config"), "file:")
+}
+
+// javaProperty is the value of a system property among the options of a Java program; the last counts.
+func javaProperty(javaOptions, name string) (value string) {
 	for _, option := range strings.Fields(javaOptions) {
-		if name, ok := strings.CutPrefix(strings.Trim(option, `"'`), "-Djava.security.auth.login.config="); ok {
-			file = strings.TrimPrefix(strings.Trim(name, `"'`), "file:")
+		if v, ok := strings.CutPrefix(strings.Trim(option, `"'`), "-D"+name+"="); ok {
+			value = strings.Trim(v, `"'`)
 		}
 	}
-	return file
+	return value
+}
+
+// digestLoginModule is how ZooKeeper's clients authenticate by DIGEST-MD5.
+const digestLoginModule = "org.apache.zookeeper.server.auth.DigestLoginModule"
+
+// ZooKeeperLogin is as whom ZooKeeper is to know this process, from the options of a Java program: the account in section Client of their JAAS file, or in that which
+// zookeeper.sasl.clientconfig names. nil: as nobody. A section that wants anything but DIGEST-MD5 is an error.
+func ZooKeeperLogin(javaOptions string) (*Account, error) {
+	if strings.EqualFold(javaProperty(javaOptions, "zookeeper.sasl.client"), "false") {
+		return nil, nil
+	}
+	name := LoginFile(javaOptions)
+	file, err := ReadJAASFile(name)
+	if err != nil {
+		return nil, fmt.Errorf("the JAAS file that KAFKA_OPTS names: %w", err)
+	}
+	section := javaProperty(javaOptions, "zookeeper.sasl.clientconfig")
+	if section == "" {
+		section = "Client"
+	}
+	if len(file[section]) == 0 {
+		return nil, nil
+	}
+	m := file[section][0]
+	if m.Class != digestLoginModule {
+		return nil, fmt.Errorf("%s: section %s wants %s, and towards ZooKeeper only %s is served (-Dzookeeper.sasl.client=false goes without)", name, section, m.Class, digestLoginModule)
+	}
+	if m.Options["username"] == "" {
+		return nil, fmt.Errorf("%s: section %s has no username", name, section)
+	}
+	return &Account{User: m.Options["username"], Password: m.Options["password"]}, nil
 }
 
 // ReadJAASFile reads a JAAS file; no name is an empty one.

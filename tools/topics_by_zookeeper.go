@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"sort"
 	"strings"
@@ -15,7 +16,7 @@ import (
 
 	"barnabas/admin"
 	"barnabas/admin/cluster"
-	"barnabas/tools/zktls"
+	"barnabas/tools/zkaccess"
 	"barnabas/zkstate"
 )
 
@@ -28,14 +29,20 @@ type topicsByZooKeeper struct {
 
 // connectZooKeeper opens a session for a tool, as a file says that the option zk-tls-config-file named; "" is in plaintext. Settings behind prefix come first.
 func connectZooKeeper(servers, tlsFile, prefix string) (*zkstate.Client, error) {
-	secure, err := zktls.Read(tlsFile, prefix)
+	access, err := zkaccess.Read(tlsFile, prefix, os.Getenv("KAFKA_OPTS"))
 	if err != nil {
 		return nil, err
 	}
+	return openZooKeeper(servers, access, access.Known(), toolsTimeout, toolsTimeout)
+}
 
+// toolsTimeout is how long the originals wait for ZooKeeper, and for how long they ask to be remembered.
+const toolsTimeout = 30 * time.Second
+
+func openZooKeeper(servers string, access zkaccess.Access, secure bool, session, connection time.Duration) (*zkstate.Client, error) {
 	quiet := logrus.New()
 	quiet.SetOutput(io.Discard)
-	return zkstate.Connect(zkstate.Config{Servers: servers, TLS: secure, SessionTimeout: 30 * time.Second, ConnectTimeout: 30 * time.Second, Log: logrus.NewEntry(quiet)})
+	return zkstate.Connect(zkstate.Config{Servers: servers, TLS: access.TLS, SASL: access.Account, SecureACLs: secure, SessionTimeout: session, ConnectTimeout: connection, Log: logrus.NewEntry(quiet)})
 }
 
 func openTopicsByZooKeeper(f face, servers string) (topicService, error) {

@@ -80,13 +80,7 @@ func unimplemented(err error) bool {
 
 // dialForBulk opens a session with the server that has this client's, with its credentials.
 func (c *Client) dialForBulk(ctx context.Context, g *generation) (*client.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, g.wire.limit)
-	defer cancel()
-	nc, err := g.wire.connect(ctx, "tcp", g.conn.Server())
-	if err != nil {
-		return nil, err
-	}
-	conn, err := client.Open(nc, g.wire.limit, client.Session{}, nil) // a server that hangs holds nobody up for longer
+	conn, err := g.wire.open(ctx, g.conn.Server(), client.Session{}, g.wire.limit)
 	if err != nil {
 		return nil, err
 	}

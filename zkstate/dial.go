@@ -13,6 +13,9 @@ import (
 	"time"
 
 	"github.com/sirupsen/logrus"
+
+	"barnabas/zkstate/embedded/client"
+	"barnabas/zkstate/sasl"
 )
 
 // dialer opens the connections of one generation. It resolves names at every attempt, since servers move, and looks
@@ -24,6 +27,8 @@ type dialer struct {
 	stop      context.CancelFunc
 	limit     time.Duration
 	tls       func(addr string) *tls.Config // nil in plaintext
+	account   *sasl.Account                 // nil: nobody
+	denied    func()                        // told when a server refuses the account
 	confirmed atomic.Pointer[confirmation]  // the last; nil: none yet
 	refused   atomic.Pointer[error]         // why the last attempt to connect failed; nil: none did
 	lease     lease
@@ -32,7 +37,7 @@ type dialer struct {
 func newDialer(c *Client) *dialer {
 	ctx, cancel := context.WithCancel(context.Background())
 	limit := c.cfg.SessionTimeout / time.Duration(len(c.servers)+1)
-	return &dialer{ctx: ctx, stop: cancel, limit: max(limit, time.Second), tls: c.cfg.TLS}
+	return &dialer{ctx: ctx, stop: cancel, limit: max(limit, time.Second), tls: c.cfg.TLS, account: c.cfg.SASL, denied: func() {}}
 }
 
 // timeout is the session timeout that the last server granted.
@@ -71,6 +76,26 @@ func (d *dialer) connect(ctx context.Context, network, address string) (net.Conn
 		return nil, errors.Join(err, conn.Close())
 	}
 	return secure, nil
+}
+
+// open takes a session up, or begins one, over a connection of its own, which is authenticated as those that dial gives. A server that hangs holds nobody up for longer than limit.
+func (d *dialer) open(ctx context.Context, server string, session client.Session, limit time.Duration) (*client.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	nc, err := d.connect(ctx, "tcp", server)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := client.Open(nc, limit, session, nil)
+	if err != nil || d.account == nil {
+		return conn, err
+	}
+	defer context.AfterFunc(ctx, conn.Drop)()
+	if err := conn.Login(*d.account); err != nil {
+		conn.Drop()
+		return nil, err
+	}
+	return conn, nil
 }
 
 // handshake is a connection whose first packet is watched. It reads through a buffer: go-zookeeper asks the kernel twice
@@ -117,6 +142,11 @@ func (h *handshake) confirm(p []byte, n int, err error) (int, error) {
 		return 0, bad
 	}
 	if whole {
+		if h.dialer.account != nil && c.session.ID != 0 {
+			if err := h.login(*h.dialer.account); err != nil {
+				return 0, err
+			}
+		}
 		h.dialer.confirmed.Store(&c)
 		h.past, h.seen = true, nil
 		if derr := h.Conn.SetReadDeadline(time.Time{}); derr != nil && err == nil {

@@ -61,11 +61,7 @@ func (c *Client) EndSession(ctx context.Context, key SessionKey) (bool, error) {
 func endSessionAt(ctx context.Context, wire *dialer, server string, key SessionKey, limit time.Duration) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	nc, err := wire.connect(ctx, "tcp", server)
-	if err != nil {
-		return false, err
-	}
-	conn, err := client.Open(nc, limit, client.Session{ID: key.ID, Password: key.Password}, nil)
+	conn, err := wire.open(ctx, server, client.Session{ID: key.ID, Password: key.Password}, limit)
 	if errors.Is(err, client.ErrExpired) {
 		return false, nil
 	}

@@ -36,6 +36,7 @@ type generation struct {
 func newGeneration(c *Client, number int) *generation {
 	g := &generation{client: c, number: number, made: make(chan struct{}), ended: make(chan struct{}), wire: newDialer(c)}
 	g.mu.usable = make(chan struct{})
+	g.wire.denied = func() { c.tell(report{kind: refused, generation: number}) }
 	return g
 }
 

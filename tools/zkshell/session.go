@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"barnabas/tools/zkaccess"
 	"barnabas/zkstate/embedded/client"
 	"barnabas/zkstate/embedded/proto"
 )
@@ -25,7 +26,7 @@ type session struct {
 	hosts   []string
 	chroot  string
 	timeout time.Duration
-	secure  func(addr string) *tls.Config // nil: in plaintext
+	access  zkaccess.Access
 	event   func(state, kind, path string)
 
 	dial sync.Mutex // one attempt at a time
@@ -39,7 +40,7 @@ type session struct {
 }
 
 // newSession reads "host:port,host:port/chroot". It does not connect yet.
-func newSession(server string, timeout time.Duration, secure func(addr string) *tls.Config, event func(state, kind, path string)) (*session, error) {
+func newSession(server string, timeout time.Duration, access zkaccess.Access, event func(state, kind, path string)) (*session, error) {
 	hosts, chroot, cut := strings.Cut(server, "/")
 	if cut && chroot != "" {
 		chroot = "/" + chroot
@@ -47,7 +48,7 @@ func newSession(server string, timeout time.Duration, secure func(addr string) *
 			return nil, err
 		}
 	}
-	s := &session{server: server, chroot: chroot, timeout: timeout, secure: secure, event: event}
+	s := &session{server: server, chroot: chroot, timeout: timeout, access: access, event: event}
 	for h := range strings.SplitSeq(hosts, ",") {
 		h = strings.TrimSpace(h)
 		if h == "" {
@@ -118,15 +119,24 @@ func (s *session) open(host string, remembered client.Session) (*client.Conn, er
 	dialer := &net.Dialer{Timeout: s.timeout}
 	var nc net.Conn
 	var err error
-	if s.secure == nil {
+	if s.access.TLS == nil {
 		nc, err = dialer.Dial("tcp", host)
 	} else {
-		nc, err = tls.DialWithDialer(dialer, "tcp", host, s.secure(host))
+		nc, err = tls.DialWithDialer(dialer, "tcp", host, s.access.TLS(host))
 	}
 	if err != nil {
 		return nil, err
 	}
-	return client.Open(nc, s.timeout, remembered, func(e client.Event) { s.event("SyncConnected", eventName(e.Type), s.strip(e.Path)) })
+	c, err := client.Open(nc, s.timeout, remembered, func(e client.Event) { s.event("SyncConnected", eventName(e.Type), s.strip(e.Path)) })
+	if err != nil || s.access.Account == nil {
+		return c, err
+	}
+	if err := c.Login(*s.access.Account); err != nil {
+		s.event("AuthFailed", "None", "null")
+		c.Drop()
+		return nil, err
+	}
+	return c, nil
 }
 
 func (s *session) end() {

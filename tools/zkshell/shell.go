@@ -2,7 +2,6 @@ package zkshell
 
 import (
 	"bufio"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -13,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"barnabas/tools/zktls"
+	"barnabas/tools/zkaccess"
 )
 
 const (
@@ -29,7 +28,7 @@ type shell struct {
 	out            sync.Mutex // events print from another goroutine
 	zk             *session
 	timeout        time.Duration
-	secure         func(addr string) *tls.Config // nil: in plaintext
+	access         zkaccess.Access
 	printWatches   bool
 	history        []string // by number of the command
 	exitCode       int
@@ -89,6 +88,7 @@ func Run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 
 // options reads what stands before the command; unknown options are passed over, as the original does.
 func (s *shell) options(args []string) ([]string, error) {
+	tlsFile := ""
 	for len(args) > 0 && strings.HasPrefix(args[0], "-") {
 		opt := args[0]
 		args = args[1:]
@@ -103,10 +103,7 @@ func (s *shell) options(args []string) ([]string, error) {
 			case "-client-configuration":
 				return nil, fmt.Errorf("%s is not served; -zk-tls-config-file names a file with zookeeper.ssl.* settings", opt)
 			case "-zk-tls-config-file":
-				var err error
-				if s.secure, err = zktls.Read(value, ""); err != nil {
-					return nil, err
-				}
+				tlsFile = value
 			case "-timeout":
 				ms, err := strconv.ParseInt(value, 10, 32)
 				if err != nil || ms <= 0 {
@@ -116,14 +113,16 @@ func (s *shell) options(args []string) ([]string, error) {
 			}
 		}
 	}
-	return args, nil
+	var err error
+	s.access, err = zkaccess.Read(tlsFile, "", os.Getenv("KAFKA_OPTS"))
+	return args, err
 }
 
 func (s *shell) connect(server string) error {
 	if s.zk != nil {
 		s.zk.close()
 	}
-	zk, err := newSession(server, s.timeout, s.secure, s.event)
+	zk, err := newSession(server, s.timeout, s.access, s.event)
 	if err != nil {
 		return err
 	}

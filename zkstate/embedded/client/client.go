@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"barnabas/zkstate/embedded/proto"
+	"barnabas/zkstate/sasl"
 )
 
 // ErrClosed says that the connection is gone; a request that was under way may or may not have happened.
@@ -191,6 +192,17 @@ func (c *Conn) Call(op proto.Op, req proto.Request) (*proto.Reader, error) {
 		return nil, &Error{r.Code}
 	}
 	return proto.NewReader(r.Body), nil
+}
+
+// Login authenticates the connection by SASL. It is to be the first request.
+func (c *Conn) Login(a sasl.Account) error {
+	return a.Login(func(token []byte) ([]byte, error) {
+		r, err := c.Call(proto.OpSASL, &proto.SASLRequest{Token: token})
+		if err != nil {
+			return nil, err
+		}
+		return r.Buffer(), r.Err()
+	})
 }
 
 // start queues the call and sends it; both under the lock, so that the order of calls is the order on the wire.

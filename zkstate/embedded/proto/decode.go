@@ -174,7 +174,9 @@ func DecodeRequest(op Op, body []byte) (Request, error) {
 		req = s
 	case OpAuth:
 		req = &AuthRequest{Type: r.Int32(), Scheme: r.String(), Auth: r.Buffer()}
-	case OpPing, OpCloseSession, OpWhoAmI, OpReconfig, OpSASL:
+	case OpSASL:
+		req = &SASLRequest{Token: r.Buffer()}
+	case OpPing, OpCloseSession, OpWhoAmI, OpReconfig:
 		req = &EmptyRequest{}
 	default:
 		req = decodeSimple(&r, op)

@@ -46,6 +46,8 @@ func AppendRequest(dst []byte, req Request) []byte {
 		dst = AppendInt32(AppendString(dst, r.Path), r.Mode)
 	case *AuthRequest:
 		dst = AppendBuffer(AppendString(AppendInt32(dst, r.Type), r.Scheme), r.Auth)
+	case *SASLRequest:
+		dst = AppendBuffer(dst, r.Token)
 	}
 	return dst
 }

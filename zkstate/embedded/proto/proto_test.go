@@ -26,6 +26,7 @@ var samples = []struct {
 	{OpSetWatches2, &SetWatchesRequest{RelativeZxid: 9, Data: []string{}, Exist: []string{}, Child: []string{}, Persistent: []string{"/p"}, PersistentTree: []string{"/t"}, Second: true}},
 	{OpAddWatch, &WatchRequest{Path: "/a", Mode: 1}},
 	{OpAuth, &AuthRequest{Scheme: "digest", Auth: []byte("u:p")}},
+	{OpSASL, &SASLRequest{Token: []byte("username=")}},
 	{OpPing, &EmptyRequest{}},
 }
 

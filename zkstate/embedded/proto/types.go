@@ -111,7 +111,10 @@ type AuthRequest struct {
 	Auth   []byte
 }
 
-// EmptyRequest covers ping, closeSession, whoAmI and what is refused unread (reconfig, sasl).
+// SASLRequest is one step of an exchange that authenticates the connection.
+type SASLRequest struct{ Token []byte }
+
+// EmptyRequest covers ping, closeSession, whoAmI and what is refused unread (reconfig).
 type EmptyRequest struct{}
 
 func (*CreateRequest) isRequest()     {}
@@ -125,4 +128,5 @@ func (*MultiRequest) isRequest()      {}
 func (*SetWatchesRequest) isRequest() {}
 func (*WatchRequest) isRequest()      {}
 func (*AuthRequest) isRequest()       {}
+func (*SASLRequest) isRequest()       {}
 func (*EmptyRequest) isRequest()      {}

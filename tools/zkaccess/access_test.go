@@ -1,4 +1,4 @@
-package zktls
+package zkaccess
 
 import (
 	"os"
@@ -7,14 +7,16 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"barnabas/zkstate/sasl"
 )
 
 func TestTheFileSaysWhetherAndHow(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "tls.properties")
 	read := func(prefix, text string) (on bool, err error) {
 		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-		secure, err := Read(file, prefix)
-		return secure != nil, err
+		access, err := Read(file, prefix, "")
+		return access.TLS != nil, err
 	}
 	for text, want := range map[string]bool{
 		"":                                    false,
@@ -33,9 +35,19 @@ func TestTheFileSaysWhetherAndHow(t *testing.T) {
 	_, err = read("", "zookeeper.ssl.client.enable=true\nzookeeper.ssl.ocsp.enable=true")
 	require.ErrorContains(t, err, "zookeeper.ssl.ocsp.enable: ")
 
-	_, err = Read(filepath.Join(t.TempDir(), "none"), "")
+	_, err = Read(filepath.Join(t.TempDir(), "none"), "", "")
 	require.ErrorContains(t, err, "zk-tls-config-file: ")
-	secure, err := Read("", "")
+	access, err := Read("", "", "")
 	require.NoError(t, err)
-	assert.Nil(t, secure)
+	assert.Equal(t, Access{}, access)
+	assert.False(t, access.Known())
+}
+
+func TestTheJAASFileSaysWhoComes(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "jaas.conf")
+	require.NoError(t, os.WriteFile(file, []byte(`Client { org.apache.zookeeper.server.auth.DigestLoginModule required username="kafka" password="x"; };`), 0o600))
+	access, err := Read("", "", "-Djava.security.auth.login.config="+file)
+	require.NoError(t, err)
+	assert.Equal(t, Access{Account: &sasl.Account{User: "kafka", Password: "x"}}, access)
+	assert.True(t, access.Known())
 }

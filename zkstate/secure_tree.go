@@ -1,0 +1,73 @@
+package zkstate
+
+import (
+	"context"
+	"errors"
+)
+
+// MissingSecureRoots are those of SecureRootPaths that do not exist, in their order.
+func (c *Client) MissingSecureRoots(ctx context.Context) ([]string, error) {
+	ops := make([]Op, len(SecureRootPaths))
+	for i, path := range SecureRootPaths {
+		ops[i] = Exists(path)
+	}
+	results, err := c.Do(ctx, ops)
+	if err != nil {
+		return nil, err
+	}
+	var missing []string
+	for i, r := range results {
+		switch {
+		case errors.Is(r.Err, ErrNoNode):
+			missing = append(missing, SecureRootPaths[i])
+		case r.Err != nil:
+			return nil, r.Err
+		}
+	}
+	return missing, nil
+}
+
+// ResetACLs gives the root and everything below SecureRootPaths the ACL that Config.SecureACLs gives new nodes. Roots that are missing are made, but for that of the controller. What goes meanwhile is
+// no error; what comes meanwhile has the ACL of whoever makes it.
+func (c *Client) ResetACLs(ctx context.Context) error {
+	if err := c.resetACLs(ctx, []string{"/"}); err != nil {
+		return err
+	}
+	for _, root := range SecureRootPaths {
+		if root != ControllerPath {
+			if err := c.CreateRecursive(ctx, root, nil); err != nil {
+				return err
+			}
+		}
+		levels, err := list(ctx, c, root)
+		if err != nil {
+			return err
+		}
+		for _, level := range levels {
+			if err := c.resetACLs(ctx, level); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (c *Client) resetACLs(ctx context.Context, paths []string) error {
+	ops := make([]Op, len(paths))
+	for i, path := range paths {
+		ops[i] = Op{Kind: OpSetACL, Path: path, Version: AnyVersion}
+	}
+	results, err := c.Do(ctx, ops)
+	if err != nil {
+		return err
+	}
+	for i, r := range results {
+		for errors.Is(r.Err, ErrConnectionLoss) && ctx.Err() == nil {
+			r, _ = c.One(ctx, ops[i])
+		}
+		if r.Err != nil && !errors.Is(r.Err, ErrNoNode) {
+			return r.Err
+		}
+	}
+	return nil
+}
