@@ -127,7 +127,7 @@ func TestAStopLooksAtWhatRunsUnderAnIdThatWasLeftBehind(t *testing.T) {
 	write("ps", "#!/bin/sh\necho '%d sleep 1000'\necho '%d /opt/my kafka/other-name broker --config a b.properties'\n", stranger.Process.Pid, server.Process.Pid)
 	write("kafkaServer.pid", "%d\n%d\n", stranger.Process.Pid, server.Process.Pid)
 	out, code = script(t, env, "kafka-server-stop.sh")
-	assert.Zero(t, code, out)
+	require.Zero(t, code, out)
 	require.EqualError(t, server.Wait(), "signal: terminated")
 	for _, alive := range []*exec.Cmd{stranger, tool} {
 		assert.NoError(t, alive.Process.Signal(syscall.Signal(0)))

@@ -1,2 +1,2 @@
 #!/bin/sh
-exec "$(dirname "$0")/barnabas.sh" kafka-dump-log "$@"
+exec "$(dirname "$(readlink -f "$0")")/barnabas.sh" kafka-dump-log "$@"

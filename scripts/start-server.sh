@@ -1,7 +1,8 @@
 #!/bin/sh
 # start-server.sh NAME COMMAND USAGE [-daemon] [-name X] [-loggc] FILE [ARGUMENT...]: what kafka-server-start.sh and zookeeper-server-start.sh share.
-# With -daemon the server runs in the background and writes to $LOG_DIR/NAME.out (logs/ beside scripts/ by default), its process id to NAME.pid.
-here=$(cd "$(dirname "$0")" && pwd) || exit 1
+# With -daemon the server runs in the background and writes to $LOG_DIR/NAME.out (logs/ beside scripts/ by default), its process id to NAME.pid. Both are appended to: there may be several
+# servers of one name, and what the last one said before it died is wanted most once the next has been started.
+here=$(cd "$(dirname "$(readlink -f "$0")")" && pwd) || exit 1
 name=$1 command=$2 usage=$3
 shift 3
 daemon=
@@ -24,5 +25,5 @@ if [ -z "$daemon" ]; then
 fi
 dir=${LOG_DIR:-$(dirname "$here")/logs}
 mkdir -p "$dir" || exit 1
-nohup "$here/barnabas.sh" "$command" --config "$file" "$@" >"$dir/$name.out" 2>&1 </dev/null &
-echo $! >"$dir/$name.pid"
+nohup "$here/barnabas.sh" "$command" --config "$file" "$@" >>"$dir/$name.out" 2>&1 </dev/null &
+echo $! >>"$dir/$name.pid"

@@ -1,17 +1,19 @@
 #!/bin/sh
-# stop-server.sh NAME COMMAND NONE: asks the server that was started with -daemon and this $LOG_DIR to stop; if there is none, every running `barnabas COMMAND` of this user, as the
-# original does. NONE is what to say when there is nothing to stop.
-here=$(cd "$(dirname "$0")" && pwd) || exit 1
+# stop-server.sh NAME COMMAND NONE: asks the servers that were started with -daemon and this $LOG_DIR to stop; if there is none, every running `barnabas COMMAND` of this user, as the
+# original does. NONE is what to say when there is nothing to stop. A process id that was left behind may be anybody's by now, so what runs under it is looked at.
+here=$(cd "$(dirname "$(readlink -f "$0")")" && pwd) || exit 1
 signal=${SIGNAL:-TERM}
 file=${LOG_DIR:-$(dirname "$here")/logs}/$1.pid
+running() { # REGULAR EXPRESSION: ids of this user's processes with such arguments; `broker list` and `broker drain` are tools
+	ps -U "$(id -u)" -o pid= -o args= | awk -v what="$1" 'match($0, what) && substr($0, RSTART + RLENGTH) !~ /(^| )(list|drain)( |$)/ { print $1 }'
+}
 pids=
 if [ -f "$file" ]; then
-	pids=$(cat "$file")
+	pids=$(running " $2 --config " | grep -Fx -f "$file")
 	rm -f "$file"
-	kill -0 "$pids" 2>/dev/null || pids=
 fi
 if [ -z "$pids" ]; then
-	pids=$(ps -U "$(id -u)" -o pid= -o args= | awk -v command="$2" '$2 ~ /(^|\/)barnabas$/ && $3 == command { print $1 }')
+	pids=$(running "[ /]barnabas[^ /]* $2( |\$)")
 fi
 if [ -z "$pids" ]; then
 	echo "$3"
