@@ -16,7 +16,8 @@ func TestLimitsAreShownWithWhatWasTaken(t *testing.T) {
 	adm := kadm.NewClient(dial(t, c))
 	_, err := adm.AlterClientQuotas(call(t), []kadm.AlterClientQuotaEntry{{
 		Entity: kadm.ClientQuotaEntity{{Type: "client-id", Name: kadm.StringPtr("limited")}},
-		Ops: []kadm.AlterClientQuotaOp{{Key: "request_percentage", Value: 0.0001}, {Key: "controller_mutation_rate", Value: 0.01},
+		// So little time that no question is answered in less.
+		Ops: []kadm.AlterClientQuotaOp{{Key: "request_percentage", Value: 0.000001}, {Key: "controller_mutation_rate", Value: 0.01},
 			{Key: "producer_byte_rate", Value: 1 << 20}},
 	}})
 	require.NoError(t, err)

@@ -104,7 +104,7 @@ const topicPrefix = "kafka_server_brokertopicmetrics_"
 
 func TestMetricsTellWhatWasDone(t *testing.T) {
 	c, brokers := start(t, 2, map[string]string{
-		"group.initial.rebalance.delay.ms": "0", "replica.lag.time.max.ms": "1000",
+		"group.initial.rebalance.delay.ms": "0", "replica.lag.time.max.ms": "4000",
 		"zookeeper.session.timeout.ms": "30000", // a broker that is paused stays registered
 	})
 	kc := dial(t, c, kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchCompression(kgo.NoCompression()))
