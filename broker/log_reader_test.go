@@ -62,8 +62,9 @@ func TestWhatACoordinatorLoadsIsSafe(t *testing.T) {
 		addBatch(t, log, 10, last)
 	}
 	l := newLogReader(nil, offsetsTopic, 1<<20)
-	read := func(during func()) error {
-		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	const notForLong, patiently = 100 * time.Millisecond, time.Minute
+	read := func(limit time.Duration, during func()) error {
+		ctx, cancel := context.WithTimeout(context.Background(), limit)
 		defer cancel()
 		return l.readSafe(ctx, log, func(end int64) bool { return log.HighWatermark() >= end }, func(e record.Entry) {
 			if e.LastOffset() == 2 {
@@ -72,14 +73,14 @@ func TestWhatACoordinatorLoadsIsSafe(t *testing.T) {
 		})
 	}
 	log.SetHighWatermark(2)
-	require.ErrorIs(t, read(func() {}), context.DeadlineExceeded, "the last record is not committed")
-	require.NoError(t, read(func() { log.SetHighWatermark(3) }))
-	require.ErrorIs(t, read(func() { addBatch(t, log, 10, 3) }), context.DeadlineExceeded, "a marker that came meanwhile is not committed")
+	require.ErrorIs(t, read(notForLong, func() {}), context.DeadlineExceeded, "the last record is not committed")
+	require.NoError(t, read(patiently, func() { log.SetHighWatermark(3) }))
+	require.ErrorIs(t, read(notForLong, func() { addBatch(t, log, 10, 3) }), context.DeadlineExceeded, "a marker that came meanwhile is not committed")
 	log.SetHighWatermark(4)
-	require.NoError(t, read(func() {}))
+	require.NoError(t, read(patiently, func() {}))
 
 	addBatch(t, log, 10, 4)
-	require.ErrorIs(t, read(func() { require.NoError(t, logs.Delete(log.TP())) }), kerr.KafkaStorageError,
+	require.ErrorIs(t, read(patiently, func() { require.NoError(t, logs.Delete(log.TP())) }), kerr.KafkaStorageError,
 		"what becomes of a log that was moved to another directory is not waited for")
 }
 

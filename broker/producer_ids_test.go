@@ -19,7 +19,7 @@ func TestAProducerWaitsForZooKeeper(t *testing.T) {
 	srv := zktest.Embedded(t)
 	quiet := logrus.New()
 	quiet.SetOutput(io.Discard)
-	zk, err := zkstate.Connect(zkstate.Config{Servers: srv.Addr(), SessionTimeout: 400 * time.Millisecond, Log: logrus.NewEntry(quiet)})
+	zk, err := zkstate.Connect(zkstate.Config{Servers: srv.Addr(), SessionTimeout: 5 * time.Second, Log: logrus.NewEntry(quiet)})
 	require.NoError(t, err)
 	defer zk.Close()
 	ids := newProducerIDs(zk, 1)

@@ -20,7 +20,7 @@ import (
 )
 
 // patience is how long a test waits for what must happen soon.
-const patience = 15 * time.Second
+const patience = time.Minute
 
 func quietLog() *logrus.Entry {
 	l := logrus.New()
@@ -140,7 +140,7 @@ func startCluster(t *testing.T, brokers int) *testCluster {
 }
 
 func (tc *testCluster) startNode(id int32) *node {
-	zk, err := zkstate.Connect(zkstate.Config{Servers: tc.server.Addr(), SessionTimeout: time.Second, Log: quietLog()})
+	zk, err := zkstate.Connect(zkstate.Config{Servers: tc.server.Addr(), SessionTimeout: 10 * time.Second, Log: quietLog()})
 	require.NoError(tc.t, err)
 	require.NoError(tc.t, zk.MakePersistentPaths(context.Background()))
 	c, err := New(Config{BrokerID: id, IBP: "3.9", Listener: "PLAINTEXT", DeleteTopics: true, AutoRebalance: true, RebalancePercent: 10,

@@ -282,7 +282,7 @@ type answer struct {
 
 func (s *served) ask(method, path string, form url.Values, change func(r *http.Request)) answer {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, method, s.server.URL+path, strings.NewReader(form.Encode()))
 	require.NoError(s.t, err)

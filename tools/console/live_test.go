@@ -22,7 +22,7 @@ type stream struct {
 
 func (s *served) watch(view string) *stream {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.server.URL+"/events?view="+view, nil)
 	require.NoError(s.t, err)
 	resp, err := http.DefaultTransport.RoundTrip(r)
@@ -125,7 +125,7 @@ func TestManyWhoAskAtOnceCostOneLook(t *testing.T) {
 		<-proceed
 		return 7, nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	answers := make(chan int, 10)
 	for range 10 {

@@ -170,7 +170,7 @@ func TestOnlyAFewScanAtOnce(t *testing.T) {
 	for range scansAtOnce {
 		s.console.scans <- struct{}{}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	q := question{values: url.Values{"name": {"orders"}}}
 	_, err := s.console.snapshot(ctx, time.Minute)
 	require.NoError(t, err)
@@ -178,7 +178,7 @@ func TestOnlyAFewScanAtOnce(t *testing.T) {
 	_, err = topicMessages(ctx, s.console, q)
 	require.ErrorIs(t, err, context.Canceled, "it waits for a place")
 	<-s.console.scans
-	ctx, cancel = context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel = context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	_, err = topicMessages(ctx, s.console, q)
 	require.NoError(t, err)
