@@ -216,7 +216,7 @@ func (d command) end(ctx *cli.Context, format string, err error) error {
 	var usage *usageError
 	switch {
 	case errors.As(err, &exit):
-	case errors.As(err, &usage):
+	case errors.As(err, &usage) && format == "table":
 		return refuse(ctx, err, true)
 	case format == "table":
 		fmt.Fprintf(ctx.App.ErrWriter, "barnabas: %s\n", sentence(err, code, ctx.String("bootstrap-server")))

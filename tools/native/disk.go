@@ -105,10 +105,11 @@ Fields: by, total_bytes, rows (broker, log_dir, topic, partition, replicas, size
 			if err != nil {
 				return nil, err
 			}
-			if id := int32(c.Int("broker")); c.IsSet("broker") {
+			if asked := c.Int("broker"); c.IsSet("broker") {
+				id := int32(asked)
 				of, there := dirs[id]
-				if !there {
-					return nil, &cluster.NotFoundError{Kind: "broker", Name: strconv.Itoa(int(id))}
+				if !there || int(id) != asked {
+					return nil, &cluster.NotFoundError{Kind: "broker", Name: strconv.Itoa(asked)}
 				}
 				dirs = map[int32][]cluster.Dir{id: of}
 			}

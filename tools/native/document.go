@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
+	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
 )
@@ -75,14 +76,34 @@ func unfold(n *yaml.Node) {
 	}
 }
 
-// columns writes rows, of which the first is the heading.
+// columns writes rows, of which the first is the heading. Names of groups and of clients are what strangers chose: what would move a terminal's cursor, or end a column, is shown as its picture.
 func columns(w io.Writer, rows [][]string) {
 	const gap = 2
 	t := tabwriter.NewWriter(w, 0, 0, gap, ' ', 0)
 	for _, row := range rows {
-		fmt.Fprintln(t, strings.Join(row, "\t"))
+		for i, cell := range row {
+			if i > 0 {
+				fmt.Fprint(t, "\t")
+			}
+			fmt.Fprint(t, strings.Map(pictured, cell))
+		}
+		fmt.Fprintln(t)
 	}
 	_ = t.Flush() // what the writer could not write it cannot say either
+}
+
+// pictured is the picture of a control character, and any other as it is.
+func pictured(r rune) rune {
+	const pictures, deleted = 0x2400, 0x2421
+	switch {
+	case r < ' ':
+		return pictures + r
+	case r == 0x7f:
+		return deleted
+	case r > 0x7f && r < 0xa0:
+		return utf8.RuneError
+	}
+	return r
 }
 
 // maybe is a number that may not be known.

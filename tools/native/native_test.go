@@ -101,6 +101,7 @@ func TestWrongCallsEndWithTwoAndSayWhy(t *testing.T) {
 		"consume t -f %q":                                   "-f: %q is none of",
 		"consume t -o xml":                                  "-o xml is none of table, json, json-rows, yaml",
 		"produce t --input csv":                             "--input csv is neither lines nor json-rows",
+		"produce t --partition 4294967296":                  "--partition is a number from 0 on",
 		"produce t --keep-partition":                        "--keep-partition goes with --input json-rows",
 		"produce t --header =v":                             "--header =v is not of the form NAME=VALUE",
 	} {
@@ -110,6 +111,19 @@ func TestWrongCallsEndWithTwoAndSayWhy(t *testing.T) {
 		assert.Contains(t, stderr, want, call)
 		assert.Contains(t, stderr, "--help tells more.", call)
 	}
+}
+
+func TestWhoReadsJSONReadsOfWrongCallsToo(t *testing.T) {
+	code, stdout, stderr := run("topic", "create", "t", "--partitions", "0", "-o", "json")
+	assert.Equal(t, WrongUsage, code)
+	assert.Empty(t, stdout)
+	assert.JSONEq(t, `{"version":1,"error":"--partitions 0 is not between 1 and 2147483647","exit_code":2}`, stderr)
+}
+
+func TestNamesFromStrangersDoNotSteerATerminal(t *testing.T) {
+	var out strings.Builder
+	columns(&out, [][]string{{"GROUP", "STATE"}, {"a\x1b[2Jb\tc\r\nd\x7f\u009b", "Empty"}, {"größe", "Dead"}})
+	assert.Equal(t, "GROUP          STATE\na␛[2Jb␉c␍␊d␡\uFFFD  Empty\ngröße          Dead\n", out.String())
 }
 
 func TestAnUnreachableClusterEndsWithFour(t *testing.T) {

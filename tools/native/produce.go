@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"strconv"
 	"strings"
 	"sync"
@@ -184,7 +185,7 @@ func readInput(c *call) (func([]byte) (*kgo.Record, error), error) {
 	if err != nil {
 		return nil, err
 	}
-	input, separator, partition := c.String("input"), strings.ReplaceAll(c.String("key-separator"), `\t`, "\t"), int32(c.Int("partition"))
+	input, separator, partition := c.String("input"), strings.ReplaceAll(c.String("key-separator"), `\t`, "\t"), c.Int("partition")
 	switch {
 	case input != "lines" && input != "json-rows":
 		return nil, wrongUsage("--input %s is neither lines nor json-rows", input)
@@ -192,12 +193,12 @@ func readInput(c *call) (func([]byte) (*kgo.Record, error), error) {
 		return nil, wrongUsage("--key-separator goes with --input lines")
 	case input == "lines" && c.Bool("keep-partition"):
 		return nil, wrongUsage("--keep-partition goes with --input json-rows")
-	case c.IsSet("partition") && (partition < 0 || c.Bool("keep-partition")):
+	case c.IsSet("partition") && (partition < 0 || partition > math.MaxInt32 || c.Bool("keep-partition")):
 		return nil, wrongUsage("--partition is a number from 0 on, and goes without --keep-partition")
 	}
 	finish := func(r *kgo.Record) *kgo.Record {
 		if !c.Bool("keep-partition") {
-			r.Partition = max(partition, 0)
+			r.Partition = int32(max(partition, 0))
 		}
 		r.Headers = append(r.Headers, headers...)
 		return r
