@@ -25,6 +25,7 @@ func kafkaCommands() []*cli.Command {
 		{"kafka-console-producer", "send lines of standard input", tools.ConsoleProducer},
 		{"kafka-console-consumer", "print records", tools.ConsoleConsumer},
 		{"kafka-acls", "show and change who may do what", tools.ACLs},
+		{"kafka-delegation-tokens", "make, renew, end and show delegation tokens", tools.DelegationTokens},
 		{"kafka-configs", "show and change settings of topics, brokers, clients, users and addresses", tools.Configs},
 		{"kafka-reassign-partitions", "plan and carry out moves of replicas between brokers", tools.ReassignPartitions},
 		{"kafka-leader-election", "elect preferred leaders, or unclean ones", tools.LeaderElection},
@@ -45,6 +46,7 @@ func kafkaCommands() []*cli.Command {
 		{"kafka-dump-log", "print what segment files hold", func(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 			return dumplog.Run(args, stdout, stderr)
 		}},
+		{"zookeeper-security-migration", "give Kafka's znodes access lists, or take them away", tools.SecurityMigration},
 		{"zookeeper-shell", "read and write znodes", zkshell.Run},
 	}
 	byName := map[string]kafkaCommand{}

@@ -76,18 +76,10 @@ func ACLs(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return f.uncaught(err)
 	}
 	if err := runACLs(f, set, call, bufio.NewReader(stdin)); err != nil {
-		fmt.Fprintf(stdout, "Error while executing ACL command: %s\n%s\n", aclFailure(err), stackTrace(err))
+		fmt.Fprintf(stdout, "Error while executing ACL command: %s\n%s\n", executionFailure(err), stackTrace(err))
 		return 1
 	}
 	return 0
-}
-
-// aclFailure is the message of an error: what a broker answered is named by its class.
-func aclFailure(err error) string {
-	if fromBroker(err) {
-		return exceptionClass(err) + ": " + err.Error()
-	}
-	return err.Error()
 }
 
 func runACLs(f face, set *options.Set, call aclCall, stdin *bufio.Reader) error {

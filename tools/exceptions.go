@@ -47,6 +47,10 @@ var classes = map[int16]string{
 	kerr.UnknownMemberID.Code:       "UnknownMemberIdException",
 	kerr.InvalidGroupID.Code:        "InvalidGroupIdException",
 	kerr.GroupIDNotFound.Code:       "GroupIdNotFoundException",
+
+	kerr.DelegationTokenAuthDisabled.Code:        "DelegationTokenDisabledException",
+	kerr.DelegationTokenRequestNotAllowed.Code:   "UnsupportedByAuthenticationException",
+	kerr.DelegationTokenAuthorizationFailed.Code: "DelegationTokenAuthorizationException",
 }
 
 // exceptionClass names the Java class that stands for an error in what the originals print.
@@ -100,6 +104,14 @@ func stackTrace(err error) string {
 		return "java.util.concurrent.ExecutionException: " + own + "Caused by: " + own
 	}
 	return own
+}
+
+// executionFailure is the message of an error where the originals print that of what they waited for: what a broker answered is named by its class.
+func executionFailure(err error) string {
+	if fromBroker(err) {
+		return exceptionClass(err) + ": " + err.Error()
+	}
+	return err.Error()
 }
 
 // fromBroker tells whether a broker answered the error.

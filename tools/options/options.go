@@ -18,13 +18,26 @@ import (
 // Arity says how many values an option takes.
 type Arity int8
 
-// An option takes no value, one, one that may be missing, or one each time it is given.
+// An option takes no value, one, one that may be missing, or one each time it is given. What follows an option whose value may be missing
+// is its value unless it looks like an option; if the value is a number, only if it is one, and -1 is.
 const (
 	None Arity = iota
 	One
 	Maybe
+	MaybeNumber
 	Many
 )
+
+func (a Arity) takes(next string) bool {
+	switch a {
+	case Maybe:
+		return !isOption(next)
+	case MaybeNumber:
+		_, err := strconv.ParseInt(next, 10, 64)
+		return err == nil
+	}
+	return true
+}
 
 // Option declares one option. Value names its value in the help text, as in "String: topic".
 type Option struct {
@@ -76,10 +89,10 @@ func Parse(options []Option, args []string) (*Set, error) {
 			set.values[name] = append(set.values[name], "")
 		case inline:
 			set.values[name] = append(set.values[name], value)
-		case i+1 < len(args) && (o.Arity != Maybe || !isOption(args[i+1])):
+		case i+1 < len(args) && o.Arity.takes(args[i+1]):
 			i++
 			set.values[name] = append(set.values[name], args[i])
-		case o.Arity == Maybe:
+		case o.Arity == Maybe, o.Arity == MaybeNumber:
 			if set.values[name] == nil {
 				set.values[name] = []string{}
 			}
@@ -159,7 +172,7 @@ func WriteHelp(w io.Writer, options []Option) {
 		switch o.Arity {
 		case One, Many:
 			name += " <" + o.Value + ">"
-		case Maybe:
+		case Maybe, MaybeNumber:
 			name += " [" + o.Value + "]"
 		}
 		left, right := wrap(name, nameWidth-1), wrap(o.Doc, docWidth)

@@ -34,6 +34,19 @@ func TestAnArgumentIsTakenWhateverItLooksLike(t *testing.T) {
 	assert.Equal(t, []string{"Empty"}, s.Values("state"))
 }
 
+func TestANumberThatMayBeMissingMayBeNegative(t *testing.T) {
+	known := append(some, Option{Name: "period", Arity: MaybeNumber, Value: "Long"})
+	for after, want := range map[string][]string{"-1": {"-1"}, "12": {"12"}, "--list": {}, "word": {}} {
+		s, err := Parse(known, []string{"--period", after})
+		require.NoError(t, err)
+		assert.Equal(t, want, s.Values("period"), after)
+		assert.Equal(t, after == "--list", s.Has("list"))
+	}
+	s, err := Parse(known, []string{"--period"})
+	require.NoError(t, err)
+	assert.True(t, s.Has("period"))
+}
+
 func TestErrorsHaveKafkasWords(t *testing.T) {
 	_, err := Parse(some, []string{"--top", "a"})
 	assert.EqualError(t, err, "top is not a recognized option")
