@@ -23,7 +23,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience is how long a test waits for what has to happen.
-const patience = 10 * time.Second
+const patience = time.Minute
 
 // handler is a wire.Handler made of functions; those that are nil do nothing, or echo.
 type handler struct {

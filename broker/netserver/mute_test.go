@@ -25,7 +25,6 @@ func TestAMutedConnectionIsAnsweredAndNotRead(t *testing.T) {
 	c.send([]byte("too much"))
 	c.send([]byte("next"))
 	assert.Equal(t, "too much", string(c.receive()))
-	assert.Less(t, time.Since(began), pause, "the answer does not wait")
 	other.send([]byte("other"))
 	assert.Equal(t, "other", string(other.receive()))
 	assert.Equal(t, "next", string(c.receive()))
@@ -33,7 +32,6 @@ func TestAMutedConnectionIsAnsweredAndNotRead(t *testing.T) {
 }
 
 func TestAFrameThatWasBeingReadDoesNotHoldMemoryThroughAMute(t *testing.T) {
-	const pause = time.Second
 	parked := make(chan *wire.Request, 3)
 	s := start(t, testConfig(), handler{handle: func(r *wire.Request) { parked <- r }})
 	c := dial(t, s)
@@ -49,19 +47,15 @@ func TestAFrameThatWasBeingReadDoesNotHoldMemoryThroughAMute(t *testing.T) {
 		}
 		return false
 	})
-	muted := time.Now()
-	first.Conn.Mute(muted.Add(pause))
+	first.Conn.Mute(time.Now().Add(time.Hour))
 	_, err = c.Write([]byte("econd"))
 	require.NoError(t, err)
 	c.send([]byte("third"))
-	second := <-parked
-	assert.Less(t, time.Since(muted), pause)
-	third := <-parked
-	assert.GreaterOrEqual(t, time.Since(muted), pause)
-	for _, r := range []*wire.Request{first, second, third} {
+	for _, r := range []*wire.Request{first, <-parked} {
 		echo(r)
 		c.receive()
 	}
+	assert.Empty(t, parked, "the third is not read")
 }
 
 func TestAMutedConnectionDoesNotHoldUpTheEnd(t *testing.T) {
