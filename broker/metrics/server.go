@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/sirupsen/logrus"
+	"golang.org/x/net/netutil"
 )
 
 // Server answers GET /metrics. One goroutine accepts, one serves each connection; Close ends them.
@@ -24,6 +25,7 @@ const (
 	idleTime      = 2 * time.Minute
 	maxHeader     = 16 << 10
 	scrapesAtOnce = 4
+	connections   = 64 // at a time; whoever comes then waits. The broker's own connections and files need descriptors, too
 	closeTime     = time.Second
 )
 
@@ -39,7 +41,7 @@ func Serve(address string, r *Registry, log *logrus.Entry) (*Server, error) {
 	s.http = http.Server{Handler: paths, ReadHeaderTimeout: headerTime, ReadTimeout: headerTime, WriteTimeout: answerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader}
 	go func() {
 		defer close(s.ended)
-		if err := s.http.Serve(socket); !errors.Is(err, http.ErrServerClosed) {
+		if err := s.http.Serve(netutil.LimitListener(socket, connections)); !errors.Is(err, http.ErrServerClosed) {
 			log.WithError(err).Error("metrics are not served any more")
 		}
 	}()

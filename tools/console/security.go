@@ -11,6 +11,8 @@ import (
 	"net/netip"
 	"strings"
 	"time"
+
+	"github.com/sirupsen/logrus"
 )
 
 // Who may do what:
@@ -37,12 +39,14 @@ type guard struct {
 	users  Users
 	local  bool // bound to a loopback address
 	secret []byte
+	tries  *tries
+	log    *logrus.Entry
 }
 
-func newGuard(users Users) guard {
+func newGuard(cfg Config) guard {
 	secret := make([]byte, sha256.Size)
 	rand.Read(secret) //nolint:errcheck // never fails
-	return guard{users: users, secret: secret}
+	return guard{users: cfg.Users, secret: secret, tries: &tries{until: map[netip.Prefix]time.Time{}}, log: cfg.Log}
 }
 
 func isLoopback(addr net.Addr) bool {
@@ -61,8 +65,6 @@ func (g guard) String() string {
 	return "read-only and without records, since it can be reached from elsewhere and has no users (barnabas.console.users)"
 }
 
-const wrongPasswordTime = 300 * time.Millisecond // that a wrong password costs
-
 // who tells who asks; it answers the request itself when he may not.
 func (g guard) who(w http.ResponseWriter, r *http.Request) (user, bool) {
 	if g.users == nil {
@@ -74,13 +76,20 @@ func (g guard) who(w http.ResponseWriter, r *http.Request) (user, bool) {
 	}
 	name, password, given := r.BasicAuth()
 	if given {
-		if acts, ok := g.users.check(name, password); ok {
+		var acts bool
+		right, looked := g.tries.look(placeOf(r.RemoteAddr), time.Now(), func() (ok bool) {
+			acts, ok = g.users.check(name, password)
+			return ok
+		})
+		switch {
+		case right:
 			return user{name: name, acts: acts, records: true}, true
+		case !looked:
+			w.Header().Set("Retry-After", "1")
+			plain(w, http.StatusTooManyRequests, "a wrong password came from there just now: try again in a second")
+			return user{}, false
 		}
-		select {
-		case <-time.After(wrongPasswordTime):
-		case <-r.Context().Done():
-		}
+		g.log.Warnf("console: a wrong password of %q from %s", name, r.RemoteAddr)
 	}
 	w.Header().Set("WWW-Authenticate", `Basic realm="barnabas", charset="UTF-8"`)
 	plain(w, http.StatusUnauthorized, "sign in")

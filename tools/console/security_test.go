@@ -1,7 +1,10 @@
 package console
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -121,6 +124,7 @@ func TestViewersReadAndOperatorsAct(t *testing.T) {
 	require.NoError(t, err)
 	s := serve(t, newFake(), users)
 	as := func(name, password, path string) int {
+		clear(s.console.guard.tries.until) // as if the time were over
 		return s.ask(http.MethodGet, path, nil, func(r *http.Request) { r.SetBasicAuth(name, password) }).code
 	}
 	assert.Equal(t, http.StatusUnauthorized, s.get("/").code)
@@ -132,6 +136,50 @@ func TestViewersReadAndOperatorsAct(t *testing.T) {
 	assert.Equal(t, http.StatusForbidden, as("vera", "see:it", "/do/create-topic"))
 	assert.Equal(t, http.StatusOK, as("olga", "do-it", "/do/create-topic"))
 	assert.NotEqual(t, s.console.guard.token(user{name: "vera"}), s.console.guard.token(user{name: "olga"}), "a viewer's token is no operator's")
+}
+
+func TestAfterAWrongPasswordARightOneIsNotLookedAtForAWhile(t *testing.T) {
+	now := time.Unix(1000, 0)
+	guesses := tries{until: map[netip.Prefix]time.Time{}}
+	wrong, right := func() bool { return false }, func() bool { return true }
+	here, elsewhere := placeOf("192.0.2.1:1000"), placeOf("192.0.2.2:1000")
+	for _, step := range []struct {
+		from          netip.Prefix
+		at            time.Duration
+		check         func() bool
+		right, looked bool
+	}{
+		{here, 0, right, true, true},
+		{here, 0, wrong, false, true},
+		{here, afterWrong - 1, right, false, false},
+		{elsewhere, afterWrong - 1, right, true, true},
+		{here, afterWrong, wrong, false, true},
+		{here, 2 * afterWrong, right, true, true},
+	} {
+		isRight, looked := guesses.look(step.from, now.Add(step.at), step.check)
+		assert.Equal(t, step.right, isRight, step)
+		assert.Equal(t, step.looked, looked, step)
+	}
+	assert.Equal(t, placeOf("192.0.2.1:1000"), placeOf("[::ffff:192.0.2.1]:2000"))
+	assert.Equal(t, placeOf("[2001:db8::1]:1000"), placeOf("[2001:db8::2]:1000"))
+	assert.NotEqual(t, placeOf("[2001:db8::1]:1000"), placeOf("[2001:db8:0:1::1]:1000"))
+
+	for n := range 2 * mostGuesser {
+		guesses.look(placeOf(fmt.Sprintf("10.0.%d.%d:1", n/256, n%256)), now, wrong)
+	}
+	assert.Len(t, guesses.until, mostGuesser)
+	_, looked := guesses.look(elsewhere, now, right)
+	assert.False(t, looked)
+	isRight, _ := guesses.look(elsewhere, now.Add(afterWrong), right)
+	assert.True(t, isRight)
+}
+
+func TestWhoGuessesIsToldToComeLater(t *testing.T) {
+	s := serve(t, newFake(), Users{"olga": {password: sha256.Sum256([]byte("do-it")), operator: true}})
+	s.console.guard.tries.until[placeOf("127.0.0.1:1")] = time.Now().Add(time.Hour)
+	a := s.ask(http.MethodGet, "/", nil, func(r *http.Request) { r.SetBasicAuth("olga", "do-it") })
+	assert.Equal(t, http.StatusTooManyRequests, a.code)
+	assert.Equal(t, "1", a.header.Get("Retry-After"))
 }
 
 func TestAUsersFileWithAMistakeIsRefused(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sirupsen/logrus"
+	"golang.org/x/net/netutil"
 )
 
 // Config is what a console is made of.
@@ -42,8 +43,9 @@ const (
 	maxHeader   = 32 << 10
 	maxBody     = 1 << 20
 	maxURL      = 8 << 10
-	asksAtOnce  = 64 // requests under way, besides streams
-	scansAtOnce = 2  // each holds up to scanBytes
+	connections = 256 // at a time; whoever comes then waits. The broker's own connections and files need descriptors, too
+	asksAtOnce  = 64  // requests under way, besides streams
+	scansAtOnce = 2   // each holds up to scanBytes
 )
 
 // Serve listens and answers until Close.
@@ -62,7 +64,7 @@ func Serve(cfg Config) (*Server, error) {
 	s.http = http.Server{Handler: c.handler(), ReadHeaderTimeout: headerTime, ReadTimeout: bodyTime, WriteTimeout: answerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader}
 	go func() {
 		defer close(s.ended)
-		if err := s.http.Serve(socket); !errors.Is(err, http.ErrServerClosed) {
+		if err := s.http.Serve(netutil.LimitListener(socket, connections)); !errors.Is(err, http.ErrServerClosed) {
 			cfg.Log.WithError(err).Error("the console is not served any more")
 		}
 	}()
@@ -149,7 +151,7 @@ func newConsole(cfg Config) (*Console, error) {
 	if c.templates, err = parseTemplates(c.order); err != nil {
 		return nil, fmt.Errorf("the console's templates: %w", err)
 	}
-	c.guard = newGuard(cfg.Users)
+	c.guard = newGuard(cfg)
 	c.views.init()
 	c.keeper.init()
 	return c, nil
