@@ -22,8 +22,8 @@
 //
 //	go test ./integration/simulation -run TestSeeds -seed 1234 -v
 //
-// To run more than the usual number: -seeds 20000. A seed that fails is made smaller, by leaving out faults and works,
-// and is kept in testdata/seeds, which TestKeptSeeds replays for ever.
+// To run more than the usual number: -seeds 20000, of one hazard's scenario with -scenario H27 (scenarios.go). A seed that
+// fails is made smaller, by leaving out faults and works, and is kept in testdata/seeds, which TestKeptSeeds replays for ever.
 //
 // What may be lost to a power cut depends on the flush policy, see powerCut: with Kafka's no power is cut, with that of
 // a thin ISR one node at a time fails, with a flush before every commit anything goes.

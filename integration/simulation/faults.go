@@ -109,8 +109,10 @@ func endSession(s *Sim, n *node) {
 	}
 }
 
-func cutLink(s *Sim, n *node) {
-	other := pick(s.w, s.nodes)
+func cutLink(s *Sim, n *node) { s.cutLink(n, pick(s.w, s.nodes), 500*time.Millisecond, 4*time.Second) }
+
+// cutLink keeps two nodes from each other for some time.
+func (s *Sim) cutLink(n, other *node, atLeast, atMost time.Duration) {
 	link := [2]int32{min(n.id, other.id), max(n.id, other.id)}
 	if n == other || s.cut[link] {
 		return
@@ -118,7 +120,7 @@ func cutLink(s *Sim, n *node) {
 	s.Done.Cuts++
 	s.w.tell("nodes %d and %d: cannot reach each other", n.id, other.id)
 	s.cut[link] = true
-	s.unlessCalm(s.w.between(500*time.Millisecond, 4*time.Second), func() { delete(s.cut, link) })
+	s.unlessCalm(s.w.between(atLeast, atMost), func() { delete(s.cut, link) })
 }
 
 // isolate cuts a node from all others, but not from ZooKeeper nor from clients, for long enough that it may be the last in

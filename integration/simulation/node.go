@@ -229,6 +229,7 @@ func (n *node) carryOut(e controller.Effect) {
 		if l != nil {
 			l.queue = append(l.queue, e.Request)
 			l.sendNext()
+			n.s.plants.sent(n, e)
 		}
 	case controller.Answer:
 		done := n.waiting[e.ID]

@@ -10,10 +10,11 @@ import (
 
 // kept is a run that once failed: what was found by it is mended, and it is replayed for ever.
 type kept struct {
-	Seed  uint64 `json:"seed"`
-	Drop  []int  `json:"drop,omitempty"`  // faults and works left out, by number
-	Plant string `json:"plant,omitempty"` // of the zoo
-	Found string `json:"found"`
+	Scenario string `json:"scenario,omitempty"`
+	Seed     uint64 `json:"seed"`
+	Drop     []int  `json:"drop,omitempty"`  // faults and works left out, by number
+	Plant    string `json:"plant,omitempty"` // of the zoo
+	Found    string `json:"found"`
 }
 
 func (k kept) run() (*Sim, error) {
@@ -21,7 +22,7 @@ func (k kept) run() (*Sim, error) {
 	for _, n := range k.Drop {
 		drop[n] = true
 	}
-	return run(k.Seed, nil, k.Plant, drop)
+	return runScenario(k.Seed, nil, k.Plant, drop, scenarios[k.Scenario])
 }
 
 // shrink leaves out faults and works of a failing run, many at once as long as that goes, then one by one, and keeps to
@@ -86,6 +87,6 @@ func keep(dir string, k kept) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(dir, fmt.Sprintf("%d.json", k.Seed))
+	path := filepath.Join(dir, strings.TrimPrefix(fmt.Sprintf("%s-%d.json", k.Scenario, k.Seed), "-"))
 	return path, os.WriteFile(path, append(data, '\n'), 0o644)
 }

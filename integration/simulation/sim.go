@@ -73,20 +73,6 @@ func run(seed uint64, trace *strings.Builder, plant string, drop map[int]bool) (
 	return runScenario(seed, trace, plant, drop, scenario{})
 }
 
-// scenario narrows a run to the faults and works of one hazard; nil: all there are.
-type scenario struct {
-	kinds   []func(*Sim, *node)
-	works   []func(*Sim)
-	prepare func(*Sim)
-	clubs   *clubs
-	// succeeds: a node that was killed ends the session of its life before, every other time. Elsewhere it waits, as a
-	// broker does that was started in another place: that is the longer and the more troubled way.
-	succeeds bool
-}
-
-// clubs says which groups there are; nil: it is drawn.
-type clubs struct{ plain, transforms bool }
-
 func runScenario(seed uint64, trace *strings.Builder, plant string, drop map[int]bool, only scenario) (*Sim, error) {
 	s := &Sim{w: newWorld(seed), cut: map[[2]int32]bool{}, facts: newFacts(), ledger: map[incarnation]*history{}, assignments: map[string]decoded{}, drop: drop, only: only}
 	s.plants = plants{s, plant}

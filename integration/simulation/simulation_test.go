@@ -22,14 +22,17 @@ var (
 	seed  = flag.Uint64("seed", 0, "the one seed to run, telling everything; 0 for many")
 	plant = flag.String("plant", "", "with -seed: the planted fault of the zoo")
 	first = flag.Uint64("first", 1, "the first of many seeds")
+	which = flag.String("scenario", "", "the scenario to run, as H27; empty for everything")
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestSeeds(t *testing.T) {
+	only, known := scenarios[*which]
+	require.True(t, known, "there is no scenario %q", *which)
 	if *seed != 0 {
 		var trace strings.Builder
-		_, err := run(*seed, &trace, *plant, nil)
+		_, err := runScenario(*seed, &trace, *plant, nil, only)
 		fmt.Println(trace.String())
 		require.NoError(t, err)
 		return
@@ -38,10 +41,10 @@ func TestSeeds(t *testing.T) {
 	var mu sync.Mutex
 	var failed []uint64
 	each(*seeds, func(i int) {
-		s, err := Run(*first+uint64(i), nil)
+		s, err := runScenario(*first+uint64(i), nil, "", nil, only)
 		mu.Lock()
 		defer mu.Unlock()
-		if !assert.NoError(t, err, "replay: go test ./integration/simulation -run TestSeeds -seed %d", *first+uint64(i)) {
+		if !assert.NoError(t, err, "replay: go test ./integration/simulation -run TestSeeds -seed %d -scenario %q", *first+uint64(i), *which) {
 			failed = append(failed, *first+uint64(i))
 		}
 		sum.add(s.Done)
@@ -51,13 +54,13 @@ func TestSeeds(t *testing.T) {
 		if i == 3 {
 			break
 		}
-		small := shrink(kept{Seed: seed}, 60)
+		small := shrink(kept{Scenario: *which, Seed: seed}, 60)
 		path, err := keep(seedsDir, small)
 		require.NoError(t, err)
 		t.Logf("seed %d was made smaller by %d faults and works, and is kept as %s: %s", seed, len(small.Drop), path, small.Found)
 	}
 	t.Logf("%d seeds: %+v", *seeds, sum)
-	if *seeds >= 100 {
+	if *seeds >= 100 && *which == "" {
 		assert.Greater(t, sum.Elections, 2**seeds, "the storm must make elections")
 		assert.Greater(t, sum.Crashes+sum.Pauses+sum.Cuts+sum.Expiries, 3**seeds, "there must be faults")
 		assert.Greater(t, sum.TopicsDeleted+sum.Reassignments, 2**seeds, "there must be work")

@@ -199,6 +199,35 @@ func thereAndBack(s *Sim) {
 	s.unlessCalm(s.w.between(100*time.Millisecond, time.Second), func() { s.alterReassignment(tp, replicas) })
 }
 
+// awayAndLost moves a partition to one of its replicas alone, which dies, and back to another one, which cannot be reached
+// by the controller meanwhile: the order to delete is still on its way when there is nobody else left to lead (H27).
+func awayAndLost(s *Sim) {
+	tp, ok := s.somePlainPartition()
+	active := s.active()
+	if !ok || active == nil || s.quiet() {
+		return
+	}
+	a, _, _ := s.topicNode(tp.Topic)
+	replicas := a.Partitions[tp.Partition].Replicas
+	if len(replicas) < 2 {
+		return
+	}
+	stays, goes := s.nodes[replicas[0]-1], s.nodes[replicas[1]-1]
+	if stays == active || goes == active || !stays.up {
+		return
+	}
+	s.cutLink(active, goes, sessionTimeout, 2*sessionTimeout)
+	s.alterReassignment(tp, []int32{stays.id})
+	s.unlessCalm(s.w.between(100*time.Millisecond, time.Second), func() {
+		if stays.up && !s.quiet() {
+			s.Done.Crashes++
+			stays.crash(processEnds)
+			s.unlessCalm(2*sessionTimeout, stays.startAgain)
+		}
+		s.alterReassignment(tp, []int32{goes.id, stays.id})
+	})
+}
+
 func cancelReassignment(s *Sim) {
 	if tp, ok := s.somePartition(); ok {
 		s.alterReassignment(tp, nil)

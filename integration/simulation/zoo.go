@@ -61,6 +61,25 @@ func (p plants) stops(o *partition.StopReplicas) {
 	}
 }
 
+// sent takes an order for carried out as soon as it is sent.
+func (p plants) sent(n *node, e controller.Send) {
+	req, ok := e.Request.(*kmsg.LeaderAndISRRequest)
+	if !ok || p.name != "orders are carried out when they are sent" {
+		return
+	}
+	resp := req.ResponseKind().(*kmsg.LeaderAndISRResponse)
+	for _, t := range req.TopicStates {
+		topic := kmsg.LeaderAndISRResponseTopic{TopicID: t.TopicID}
+		for _, q := range t.PartitionStates {
+			topic.Partitions = append(topic.Partitions, kmsg.LeaderAndISRResponseTopicPartition{Partition: q.Partition})
+		}
+		resp.Topics = append(resp.Topics, topic)
+	}
+	n.later(0, func() {
+		n.step(controller.BrokerAnswered{BrokerID: e.BrokerID, BrokerEpoch: e.BrokerEpoch, Request: req, Response: resp})
+	})
+}
+
 // fetch alters what a follower asks of its leader.
 func (p plants) fetch(q *partition.FetchRequest) {
 	for i := range q.Partitions {
@@ -85,7 +104,7 @@ func (p plants) version(s *Sim) {
 	switch p.name {
 	case "epoch lookups without the found epoch", "the state of before is taken for the outcome":
 		s.ibp, _ = controller.ParseIBP("2.6") // later ones write nothing themselves, and ask again with every fetch
-	case "topic ids are not compared", "deletions of earlier leader epochs":
+	case "topic ids are not compared", "deletions of earlier leader epochs", "orders are carried out when they are sent":
 		s.ibp, _ = controller.ParseIBP("3.9")
 	}
 }
@@ -113,6 +132,9 @@ func (p plants) weigh(s *Sim) {
 		s.faults.delay, s.only.clubs = 0.3, &clubs{transforms: true}
 	case "unclean elections where they are not allowed":
 		kinds(crash, isolate)
+	case "orders are carried out when they are sent":
+		s.unclean, s.faults.kinds = true, nil
+		s.only.works, s.only.clubs = []func(*Sim){createTopic, awayAndLost}, &clubs{}
 	}
 }
 

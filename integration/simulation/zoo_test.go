@@ -34,6 +34,7 @@ var zoo = []struct{ hazard, plant string }{
 	{"H25", "orders of earlier controllers"},
 	{"H26", "orders for earlier registrations"},
 	{"H27", "deletions of earlier leader epochs"},
+	{"H27", "orders are carried out when they are sent"},
 	{"H28", "a registration of any session is the own"},
 	{"H32", "watches are left after the read"},
 	{"H33", "the state of before is taken for the outcome"},
