@@ -45,8 +45,10 @@ func TestServersStartAndStopByTheScriptsOfOld(t *testing.T) {
 	out, code = script(t, env, "kafka-server-start.sh", "-daemon", server, "--override", "num.partitions=5")
 	require.Zero(t, code, out)
 	await(t, port)
-	out, code = script(t, env, "kafka-topics.sh", "--bootstrap-server", loopback(port), "--create", "--topic", "t")
-	require.Zero(t, code, out)
+	require.Eventually(t, func() bool { // its port is open before it has registered
+		out, code = script(t, env, "kafka-topics.sh", "--bootstrap-server", loopback(port), "--create", "--if-not-exists", "--topic", "t")
+		return code == 0
+	}, time.Minute, 100*time.Millisecond, "a topic is created")
 	out, _ = script(t, env, "kafka-topics.sh", "--bootstrap-server", loopback(port), "--describe", "--topic", "t")
 	assert.Contains(t, out, "PartitionCount: 5", "--override comes last")
 	out, code = script(t, env, "zookeeper-shell.sh", loopback(zk), "ls", "/brokers/ids")
