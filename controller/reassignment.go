@@ -27,6 +27,9 @@ var errReassignment = errors.New("reassignment failed")
 // errWouldLose is a reassignment that is refused, since it would drop every replica that has the committed records.
 var errWouldLose = fmt.Errorf("%w: it would lose records", errReassignment)
 
+// errLeaderless is one whose target has nobody who may lead.
+var errLeaderless = fmt.Errorf("%w: no replica of its target may lead", errReassignment)
+
 // reassign begins, supersedes, goes on with or completes the reassignment of one partition.
 func (c *Core) reassign(tp TopicPartition, to assignment) error {
 	if p := c.cluster.partition(tp); p.leadership == nil {
@@ -216,7 +219,11 @@ func (c *Core) completeReassignment(tp TopicPartition, a assignment) error {
 	}
 	done := assignment{replicas: a.target()}
 	p.assignment = done
-	if err := c.moveLeaderIfRequired(tp, done); err != nil {
+	// While replicas are to be dropped, who is left has to lead first. A reassignment that was taken back is over without: the leader comes back with its broker.
+	switch err := c.moveLeaderIfRequired(tp, done); {
+	case errors.Is(err, errLeaderless) && !a.reassigning():
+		c.logf(LogWarn, "partition %s stays without a leader: none of %v may lead it now", tp, done.replicas)
+	case err != nil:
 		p.assignment = a
 		return err
 	}
@@ -253,7 +260,7 @@ func (c *Core) moveLeaderIfRequired(tp TopicPartition, done assignment) error {
 		return err
 	}
 	if !slices.Contains(done.replicas, p.leadership.leader) {
-		return fmt.Errorf("%w: partition %s: no replica of %v may lead it", errReassignment, tp, done.replicas)
+		return fmt.Errorf("%w: partition %s: %v", errLeaderless, tp, done.replicas)
 	}
 	return nil
 }
