@@ -50,7 +50,7 @@ var mayImport = map[string][]string{
 
 	"controller": {"zkstate", "config", "admin", "broker/wire", "broker/peer"},
 
-	"tools":             {"broker/wire", "broker/auth", "ssl", "broker/acl", "broker/record", "zkstate", "config", "admin", "admin/plan", "admin/cluster", "tools/..."},
+	"tools":             {"broker/wire", "broker/auth", "ssl", "broker/acl", "broker/record", "zkstate", "config", "config/secret", "admin", "admin/plan", "admin/cluster", "tools/..."},
 	"tools/native":      {"tools", "tools/spelling", "admin/cluster", "admin/health", "admin/plan"},
 	"tools/console":     {"tools/native", "admin/cluster", "admin/health", "admin/plan"}, // serves the native tools' documents
 	"tools/spelling":    {},

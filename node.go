@@ -104,11 +104,12 @@ func (n *node) start(v *config.Values, users console.Users) error {
 		events.Close()
 		return err
 	}
-	n.sender = newControllerSender(n.broker.ID(), v.Millis("controller.socket.timeout.ms"), n.broker.BetweenBrokers(), n.log.WithField("part", "controller"))
+	n.sender = newControllerSender(n.broker.ID(), v.Millis("controller.socket.timeout.ms"), n.broker.ControlPlane(), n.log.WithField("part", "controller"))
 	n.controller, err = controller.New(controller.Config{
 		BrokerID:          n.broker.ID(),
 		IBP:               v.ProtocolVersion("inter.broker.protocol.version").String(),
-		Listener:          v.InterBrokerListener(),
+		Listener:          v.ControlListener(),
+		LeaderListener:    v.InterBrokerListener(),
 		DeleteTopics:      v.Bool("delete.topic.enable"),
 		UncleanElection:   v.Bool("unclean.leader.election.enable"),
 		AutoRebalance:     v.Bool("auto.leader.rebalance.enable"),

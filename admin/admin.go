@@ -11,6 +11,7 @@ import (
 	"github.com/sirupsen/logrus"
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"barnabas/config/secret"
 	"barnabas/zkstate"
 )
 
@@ -22,8 +23,13 @@ type Config struct {
 	TopicIDs                 bool  // inter.broker.protocol.version 2.8 or later: new topics get an id
 	DeleteTopics             bool  // delete.topic.enable
 	Table                    ConfigTable
-	Intn                     func(n int) int // random in [0, n): where assignments begin; default math/rand
-	Log                      *logrus.Entry
+	// Passwords encrypts the passwords among dynamic settings; nil: there is no secret, and none can be set.
+	Passwords *secret.Encoder
+	// Judge tells whether the broker could live with other dynamic settings: its own, or the default of all. Passwords are in the clear, and
+	// are not to be told in the error. nil: there is no broker.
+	Judge func(defaults bool, set map[string]string) error
+	Intn  func(n int) int // random in [0, n): where assignments begin; default math/rand
+	Log   *logrus.Entry
 }
 
 // Admin administers the cluster behind a ZooKeeper client. It keeps no state: every request looks at the tree.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -165,11 +166,11 @@ func (a *Admin) alter(ctx context.Context, r Resource, change func(map[string]st
 	if err != nil {
 		return err
 	}
-	existing, order, err := a.readConfig(ctx, entityType, name)
+	stored, order, err := a.readConfig(ctx, entityType, name)
 	if err != nil {
 		return err
 	}
-	configs, added, err := change(existing)
+	configs, added, err := change(maps.Clone(stored))
 	if err != nil {
 		return err
 	}
@@ -177,11 +178,16 @@ func (a *Admin) alter(ctx context.Context, r Resource, change func(map[string]st
 		if err := invalidFor(r, a.checkTopicConfigs(configs, added)); err != nil {
 			return err
 		}
-	} else if err := a.validateBroker(r, configs); err != nil {
+	} else if err := a.validateBroker(r, configs, stored); err != nil {
 		return err
 	}
 	if validateOnly {
 		return nil
+	}
+	if r.Type == ResourceBroker {
+		if err := a.encrypt(configs, stored); err != nil {
+			return err
+		}
 	}
 	return a.zk.SetEntityConfig(ctx, entityType, name, configs, append(order, added...)...)
 }

@@ -44,15 +44,15 @@ func listenerKey(name string) (base string, prefixed bool) {
 // clusterWideOnListeners are the only keys behind a listener's prefix that may be set for all brokers at once.
 var clusterWideOnListeners = []string{"max.connections", "max.connection.creation.rate", "num.network.threads"}
 
-// validateBroker judges a broker's whole dynamic configuration, or the default of all brokers.
-func (a *Admin) validateBroker(r Resource, configs map[string]string) error {
+// validateBroker judges a broker's whole dynamic configuration, or the default of all brokers. stored is what stands there.
+func (a *Admin) validateBroker(r Resource, configs, stored map[string]string) error {
 	refuse := func(names []string, why, set string) error {
 		if len(names) == 0 {
 			return nil
 		}
 		return failed(kerr.InvalidRequest, "%s: %s(%s)", why, set, strings.Join(names, ", "))
 	}
-	var readOnly, bare, perBroker, passwords []string
+	var readOnly, bare, perBroker []string
 	names := keysInOrder(configs, nil)
 	for _, name := range names {
 		base, prefixed := listenerKey(name)
@@ -64,9 +64,6 @@ func (a *Admin) validateBroker(r Resource, configs map[string]string) error {
 			bare = append(bare, name)
 		case known && !prefixed && key.Mode == PerBroker, prefixed && !slices.Contains(clusterWideOnListeners, base):
 			perBroker = append(perBroker, name)
-		}
-		if known && key.Type == TypePassword {
-			passwords = append(passwords, name)
 		}
 	}
 	if err := refuse(readOnly, "Cannot update these configs dynamically", "Set"); err != nil {
@@ -85,8 +82,10 @@ func (a *Admin) validateBroker(r Resource, configs map[string]string) error {
 			return err
 		}
 	}
-	if len(passwords) > 0 {
-		// Kafka stores passwords encrypted with password.encoder.secret. They are never stored in the clear.
+	if err := a.judge(r, configs, stored); err != nil {
+		return err
+	}
+	if len(changedPasswords(configs, stored)) > 0 && a.cfg.Passwords == nil {
 		return failed(kerr.InvalidConfig, "Invalid config value for resource %v: Password encoder secret not configured", r)
 	}
 	return nil

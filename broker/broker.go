@@ -59,6 +59,7 @@ type Broker struct {
 	transactions  *txn.Coordinator
 	cluster       *metadata.Cache
 	peers         *peers
+	control       *peers // by the control plane's listener; peers, where there is none
 	isr           isrChanger
 	live          *liveConfig
 	features      *features
@@ -94,12 +95,8 @@ type isrChanger interface {
 func Open(ctx context.Context, v *config.Values, zk *zkstate.Client, log *logrus.Entry) (*Broker, error) {
 	credentials := newCredentials(zk, log.WithField("part", "security"))
 	tokens := newTokens(zk, v, log.WithField("part", "security"))
-	secure, err := newSecurity(v, credentials, tokens)
-	if err != nil {
-		return nil, err
-	}
 	var id identity
-	err = zk.ThroughSessions(ctx, "finding out who this broker is", func() (err error) {
+	err := zk.ThroughSessions(ctx, "finding out who this broker is", func() (err error) {
 		if err = zk.MakePersistentPaths(ctx); err == nil {
 			id, err = establish(ctx, zk, v, vfs.OS)
 		}
@@ -109,7 +106,13 @@ func Open(ctx context.Context, v *config.Values, zk *zkstate.Client, log *logrus
 		return nil, err
 	}
 	b := &Broker{identity: id, values: v, zk: zk, log: log.WithField("broker", id.brokerID), cluster: metadata.NewCache(), features: newFeatures(zk), registrations: newRegistrations(zk)}
-	b.security, b.tokens = secure, tokens
+	if err := b.openLive(ctx); err != nil {
+		return nil, err
+	}
+	if b.security, err = newSecurity(b.live.values(), credentials, tokens); err != nil {
+		return nil, err
+	}
+	b.tokens = tokens
 	b.notes = newSessionNotes(zk, vfs.OS, id, b.log.WithField("part", "zookeeper"))
 	b.door, b.homeless = newDoor(), newSignal()
 	b.life, b.stopFollowing = context.WithCancel(context.Background())
@@ -121,8 +124,7 @@ func Open(ctx context.Context, v *config.Values, zk *zkstate.Client, log *logrus
 	if err := b.openLogs(ctx); err != nil {
 		return nil, err
 	}
-	b.reloadKeyStores(b.live.values())
-	if secure.credentials != nil {
+	if b.security.credentials != nil {
 		b.live.users = credentials
 		if err := zk.ThroughSessions(ctx, "reading credentials", func() error { return credentials.load(ctx) }); err != nil {
 			return nil, errors.Join(err, b.logs.Close())
@@ -170,7 +172,7 @@ func (b *Broker) bind() error {
 		MaxRequestBytes: int32(b.values.Int("socket.request.max.bytes")),
 		QueuedMaxBytes:  queuedMaxBytes(b.values),
 		Limits:          limits,
-		Protected:       []string{b.values.InterBrokerListener()},
+		Protected:       []string{b.values.InterBrokerListener(), b.values.ControlListener()},
 		Arrivals:        b.arrivals,
 		IdleTimeout:     b.values.Millis("connections.max.idle.ms"),
 		SendBuffer:      int(b.values.Int("socket.send.buffer.bytes")),
@@ -219,14 +221,24 @@ func (b *Broker) endpoints() ([]zkstate.Endpoint, error) {
 	return out, nil
 }
 
+// openLive reads what is set dynamically: it may be what makes a listener's key store readable.
+func (b *Broker) openLive(ctx context.Context) error {
+	b.live = newLiveConfig(b.zk, b.values, strconv.Itoa(int(b.brokerID)), b.log.WithField("part", "configuration"))
+	b.arrivals = b.live.addresses.held
+	err := b.zk.ThroughSessions(ctx, "reading settings", func() error {
+		if err := b.live.reencrypt(ctx); err != nil {
+			return err
+		}
+		return b.live.load(ctx)
+	})
+	if err != nil {
+		return fmt.Errorf("reading dynamic settings: %w", err)
+	}
+	return nil
+}
+
 func (b *Broker) openLogs(ctx context.Context) error {
 	v := b.values
-	b.live = newLiveConfig(b.zk, v, b.log.WithField("part", "configuration"))
-	b.arrivals = b.live.addresses.held
-	b.live.brokerID = strconv.Itoa(int(b.brokerID))
-	if err := b.zk.ThroughSessions(ctx, "reading settings", func() error { return b.live.load(ctx) }); err != nil {
-		return fmt.Errorf("reading topics' settings: %w", err)
-	}
 	if err := prepareDirs(v.LogDirs()); err != nil {
 		return err
 	}
@@ -272,8 +284,12 @@ func (b *Broker) join() error {
 	v := b.values
 	ibp := v.ProtocolVersion("inter.broker.protocol.version")
 	b.peers = newPeers(b.cluster, v.InterBrokerListener(), b.brokerID, v.Millis("request.timeout.ms"), b.security.between, b.log.WithField("part", "peer"))
+	b.control = b.peers
+	if name := v.ControlListener(); name != v.InterBrokerListener() {
+		b.control = newPeers(b.cluster, name, b.brokerID, v.Millis("request.timeout.ms"), b.security.control, b.log.WithField("part", "peer"))
+	}
 	if ibp >= config.V2_7IV2 {
-		b.isr = newISRByController(b.peers.askController, b.brokerID, b.BrokerEpoch, ibp >= config.V2_8IV0, b.log.WithField("part", "isr"))
+		b.isr = newISRByController(b.control.askController, b.brokerID, b.BrokerEpoch, ibp >= config.V2_8IV0, b.log.WithField("part", "isr"))
 	} else {
 		b.isr = newISRByZooKeeper(b.zk, b.log.WithField("part", "isr"))
 	}
@@ -382,6 +398,9 @@ func (b *Broker) AdvertisedBetweenBrokers() (string, error) {
 // BetweenBrokers is how this broker's connections to others are secured.
 func (b *Broker) BetweenBrokers() peer.Security { return b.security.between }
 
+// ControlPlane is how connections of the controller to brokers are secured.
+func (b *Broker) ControlPlane() peer.Security { return b.security.control }
+
 // rolesChanged tells the coordinators, and drops what is remembered of topics that were deleted here.
 func (b *Broker) rolesChanged(roles []partition.Role) {
 	b.coordinate(roles)
@@ -424,6 +443,8 @@ func (b *Broker) Serve(controller Controller) {
 		TopicIDs:                 ibp >= config.V2_8IV0,
 		DeleteTopics:             v.Bool("delete.topic.enable"),
 		Table:                    admin.NewConfigTable(v),
+		Passwords:                b.live.passwords,
+		Judge:                    b.judge,
 		Log:                      b.log.WithField("part", "admin"),
 	}, b.zk)
 	var gate api.Authorizer
@@ -566,6 +587,7 @@ func (b *Broker) Stop(ctx context.Context) error {
 	b.replicas.Close()
 	b.isr.close()
 	b.peers.close()
+	b.control.close()
 	b.following.Wait()
 	return errors.Join(err, b.logs.Close())
 }

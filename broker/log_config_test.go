@@ -52,8 +52,9 @@ func TestTimestampLimitsOldAndNew(t *testing.T) {
 }
 
 func TestDynamicSettingsOfBrokersLieOverTheFile(t *testing.T) {
-	v := layered(values(t, map[string]string{"log.segment.bytes": "1000000", "broker.id": "1"}),
+	v, err := layered(values(t, map[string]string{"log.segment.bytes": "1000000", "broker.id": "1"}),
 		map[string]string{"log.segment.bytes": "2000000", "log.retention.ms": "5", "broker.id": "9"}, map[string]string{"log.retention.ms": "6", "message.max.bytes": "none"})
+	require.NoError(t, err)
 	assert.EqualValues(t, 2_000_000, v.Int("log.segment.bytes"))
 	assert.EqualValues(t, 6, v.Int("log.retention.ms"), "this broker's own layer is above that of all")
 	assert.EqualValues(t, 1, v.Int("broker.id"), "a read-only key stays as the file has it")

@@ -18,7 +18,7 @@ import (
 // peers keeps one connection to each other broker that this one asks things of. An address that changes in the metadata replaces the connection.
 type peers struct {
 	cluster  *metadata.Cache
-	listener string // the one between brokers
+	listener string // by which they are reached
 	clientID string
 	timeout  time.Duration
 	security peer.Security

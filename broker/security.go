@@ -32,14 +32,15 @@ type security struct {
 	listeners []netserver.Listener
 	gate      *auth.Gate
 	between   peer.Security
+	control   peer.Security // towards the brokers' control plane: that of between, where there is none
 
-	// What of it is taken from key stores, which may be altered while the broker runs: by listener, and towards other brokers.
+	// What of it is taken from key stores, which may be altered while the broker runs: by listener, of those who come by it and of this broker towards others.
 	encryption map[string]*atomic.Pointer[tls.Config]
-	towards    atomic.Pointer[func(addr string) *tls.Config]
+	towards    map[string]*atomic.Pointer[outbound]
 }
 
 func newSecurity(v *config.Values, credentials *credentials, tokens *tokens) (*security, error) {
-	s := &security{values: v, tokens: tokens, encryption: map[string]*atomic.Pointer[tls.Config]{}}
+	s := &security{values: v, tokens: tokens, encryption: map[string]*atomic.Pointer[tls.Config]{}, towards: map[string]*atomic.Pointer[outbound]{}}
 	listeners, err := v.Listeners()
 	if err != nil {
 		return nil, err
@@ -60,9 +61,18 @@ func newSecurity(v *config.Values, credentials *credentials, tokens *tokens) (*s
 	if s.gate, err = s.newGate(listeners); err != nil {
 		return nil, err
 	}
-	s.between, err = s.towardsBrokers(listeners)
+	if s.between, err = s.towardsBrokers(listeners, v.InterBrokerListener()); err != nil {
+		return nil, err
+	}
+	s.control = s.between
+	if name := v.ControlListener(); name != v.InterBrokerListener() {
+		s.control, err = s.towardsBrokers(listeners, name)
+	}
 	return s, err
 }
+
+// outbound is the encryption of connections to an address, host:port.
+type outbound func(addr string) *tls.Config
 
 // settings are those of a listener.
 func settings(v *config.Values, listener string) ssl.Settings {
@@ -111,6 +121,17 @@ func identify(c *x509.Certificate, rules *ssl.Mapping) (wire.Principal, error) {
 // reload reads the key stores anew that v names: those of listeners may be altered while the broker runs (KIP-226), and a file may be another one than it was. Connections that are there
 // stay as they are. What cannot be read changes nothing.
 func (s *security) reload(v *config.Values) error {
+	return s.read(v, func(name string, encryption *tls.Config) { s.encryption[name].Store(encryption) },
+		func(name string, encryption outbound) { s.towards[name].Store(&encryption) })
+}
+
+// check tells whether all key stores that v names can be read.
+func (s *security) check(v *config.Values) error {
+	return s.read(v, func(string, *tls.Config) {}, func(string, outbound) {})
+}
+
+// read reads the key stores that v names, and hands over those that can be read.
+func (s *security) read(v *config.Values, inbound func(listener string, encryption *tls.Config), towards func(listener string, encryption outbound)) error {
 	var failed []error
 	for name, current := range s.encryption {
 		encryption, err := ssl.Server(settings(v, name), "")
@@ -119,14 +140,13 @@ func (s *security) reload(v *config.Values) error {
 			continue
 		}
 		encryption.ClientAuth = current.Load().ClientAuth
-		current.Store(encryption)
+		inbound(name, encryption)
 	}
-	if s.towards.Load() != nil {
-		name := s.values.InterBrokerListener()
+	for name := range s.towards {
 		if encryption, err := ssl.Client(settings(v, name)); err != nil {
-			failed = append(failed, fmt.Errorf("towards other brokers: %w", err))
+			failed = append(failed, fmt.Errorf("towards other brokers by listener %s: %w", name, err))
 		} else {
-			s.towards.Store(&encryption)
+			towards(name, encryption)
 		}
 	}
 	return errors.Join(failed...)
@@ -196,9 +216,8 @@ func (s *security) known(mechanism string) auth.Known {
 	return auth.Known{User: s.credentials.lookup(mechanism), Token: s.tokens.lookup(mechanism)}
 }
 
-// towardsBrokers is how this broker goes to others.
-func (s *security) towardsBrokers(listeners []config.Listener) (out peer.Security, err error) {
-	name := s.values.InterBrokerListener()
+// towardsBrokers is how this broker goes to others by a listener of theirs.
+func (s *security) towardsBrokers(listeners []config.Listener, name string) (out peer.Security, err error) {
 	at := slices.IndexFunc(listeners, func(l config.Listener) bool { return l.Name == name })
 	if at < 0 {
 		return out, fmt.Errorf("the listener between brokers, %s, is not among listeners", name)
@@ -209,8 +228,10 @@ func (s *security) towardsBrokers(listeners []config.Listener) (out peer.Securit
 		if err != nil {
 			return out, fmt.Errorf("listener %s: %w", name, err)
 		}
-		s.towards.Store(&encryption)
-		out.TLS = func(addr string) *tls.Config { return (*s.towards.Load())(addr) }
+		current := &atomic.Pointer[outbound]{}
+		current.Store((*outbound)(&encryption))
+		s.towards[name] = current
+		out.TLS = func(addr string) *tls.Config { return (*current.Load())(addr) }
 	}
 	if l.Authenticated() {
 		if out.SASL, err = s.login(name, s.values.ForListener(name, "sasl.mechanism.inter.broker.protocol")); err != nil {

@@ -65,6 +65,19 @@ func TestListenersOfferWhatTheirSettingsSay(t *testing.T) {
 	assert.Nil(t, s.credentials)
 }
 
+func TestTheControlPlaneIsSecuredByItsOwnListener(t *testing.T) {
+	s, err := secured(t, nil)
+	require.NoError(t, err)
+	assert.Equal(t, "PLAIN", s.control.SASL.Name(), "that between brokers, where it has none")
+
+	s, err = secured(t, map[string]string{"control.plane.listener.name": "OUTSIDE"})
+	require.NoError(t, err)
+	assert.Nil(t, s.control.SASL)
+	assert.NotNil(t, s.control.TLS)
+	assert.Equal(t, "PLAIN", s.between.SASL.Name())
+	require.NoError(t, s.reload(s.values))
+}
+
 // inForce is what a client would be met with now.
 func inForce(t *testing.T, l netserver.Listener) *tls.Config {
 	t.Helper()
@@ -85,7 +98,8 @@ func TestKeyStoresMayBeAlteredWhileTheBrokerRuns(t *testing.T) {
 		require.NoError(t, os.WriteFile(file, text, 0o600))
 	}
 	copyFile("client.jks")
-	altered := layered(s.values, nil, zkstate.EntityConfig{"listener.name.outside.ssl.keystore.location": file})
+	altered, err := layered(s.values, nil, zkstate.EntityConfig{"listener.name.outside.ssl.keystore.location": file})
+	require.NoError(t, err)
 	require.NoError(t, s.reload(altered))
 	assert.Equal(t, inside, shown(0))
 	assert.NotEqual(t, outside, shown(1))

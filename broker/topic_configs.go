@@ -11,6 +11,7 @@ import (
 	"barnabas/broker/commitlog"
 	"barnabas/broker/quota"
 	"barnabas/config"
+	"barnabas/config/secret"
 	"barnabas/zkstate"
 )
 
@@ -27,20 +28,21 @@ type liveConfig struct {
 	broker    func(v *config.Values)                 // told of the broker's settings
 	quotas    *clientQuotas
 	addresses *addressQuotas
-	users     *credentials // told of users' settings; nil: nobody asks
-	notified  *changes     // read by who follows
+	users     *credentials    // told of users' settings; nil: nobody asks
+	notified  *changes        // read by who follows
+	passwords *secret.Encoder // nil: there is no secret, and passwords cannot be read
 
 	mu struct {
 		sync.Mutex
 		static   *config.Values
-		values   *config.Values // static under the two dynamic layers
-		all, own zkstate.EntityConfig
+		values   *config.Values       // static under the two dynamic layers
+		all, own zkstate.EntityConfig // passwords in the clear
 		topics   map[string]zkstate.EntityConfig
 	}
 }
 
-func newLiveConfig(zk *zkstate.Client, static *config.Values, log *logrus.Entry) *liveConfig {
-	l := &liveConfig{zk: zk, log: log, quotas: newClientQuotas(zk, static, log), notified: newChanges(zk, zkstate.ConfigChangesPath)}
+func newLiveConfig(zk *zkstate.Client, static *config.Values, brokerID string, log *logrus.Entry) *liveConfig {
+	l := &liveConfig{zk: zk, brokerID: brokerID, log: log, passwords: static.PasswordEncoder("password.encoder.secret"), quotas: newClientQuotas(zk, static, log), notified: newChanges(zk, zkstate.ConfigChangesPath)}
 	l.addresses = newAddressQuotas(zk, quota.NewArrivals(quotaWindows(static, "")), log)
 	l.mu.static, l.mu.values = static, static
 	l.mu.topics = map[string]zkstate.EntityConfig{}
@@ -81,15 +83,26 @@ func (l *liveConfig) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	all, own = l.readable(all), l.readable(own)
 	l.mu.Lock()
 	l.mu.topics, l.mu.all, l.mu.own = topics, all, own
-	l.mu.values = layered(l.mu.static, all, own)
+	l.layerLocked()
 	l.mu.Unlock()
 	return errors.Join(l.quotas.load(ctx), l.addresses.load(ctx))
 }
 
+// layerLocked puts in force what is known.
+func (l *liveConfig) layerLocked() {
+	v, err := layered(l.mu.static, l.mu.all, l.mu.own)
+	if err != nil {
+		l.log.WithError(err).Error("dynamic settings contradict each other or the file; none of them holds")
+		v = l.mu.static
+	}
+	l.mu.values = v
+}
+
 // layered puts the dynamic settings over the file's. Settings that the table refuses are left out: a broker must come up whatever stands in ZooKeeper.
-func layered(static *config.Values, all, own zkstate.EntityConfig) *config.Values {
+func layered(static *config.Values, all, own zkstate.EntityConfig) (*config.Values, error) {
 	set := map[string]string{}
 	for _, name := range static.Names() {
 		set[name], _ = static.Lookup(name)
@@ -101,11 +114,7 @@ func layered(static *config.Values, all, own zkstate.EntityConfig) *config.Value
 			}
 		}
 	}
-	v, err := config.New(set)
-	if err != nil {
-		return static
-	}
-	return v
+	return config.New(set)
 }
 
 // forTopic is the configuration of a topic's logs. A topic that is not known yet is read from ZooKeeper, since its creation sends no notification.
@@ -218,13 +227,14 @@ func (l *liveConfig) reread(ctx context.Context, change zkstate.ConfigChange) er
 	case change.Type == zkstate.IPEntity:
 		l.addresses.changed(ctx, change.Name, c)
 	case change.Type == zkstate.BrokerEntity && (change.Name == zkstate.DefaultEntity || change.Name == l.brokerID):
+		c = l.readable(c)
 		l.mu.Lock()
 		if change.Name == zkstate.DefaultEntity {
 			l.mu.all = c
 		} else {
 			l.mu.own = c
 		}
-		l.mu.values = layered(l.mu.static, l.mu.all, l.mu.own)
+		l.layerLocked()
 		l.mu.Unlock()
 		l.applyAll()
 		l.log.Infof("dynamic settings of %s changed", change.Name)

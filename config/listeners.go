@@ -96,6 +96,15 @@ func (v *Values) AdvertisedListeners() ([]Listener, error) {
 	return listeners, nil
 }
 
+// ControlListener returns the name of the listener by which the controller and brokers talk to each other: control.plane.listener.name, or the
+// one between brokers (KIP-291).
+func (v *Values) ControlListener() string {
+	if name := v.String("control.plane.listener.name"); name != "" {
+		return strings.ToUpper(name)
+	}
+	return v.InterBrokerListener()
+}
+
 // InterBrokerListener returns the name of the listener through which brokers talk to each other.
 func (v *Values) InterBrokerListener() string {
 	if name := v.String("inter.broker.listener.name"); name != "" {

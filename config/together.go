@@ -46,6 +46,9 @@ func (v *Values) checkTogether() error {
 	if err := v.checkConnections(); err != nil {
 		return err
 	}
+	if err := v.checkPasswords(); err != nil {
+		return err
+	}
 	if err := v.checkAuthorizer(); err != nil {
 		return err
 	}
@@ -76,6 +79,15 @@ func (v *Values) checkListeners() error {
 		}
 		if !slices.ContainsFunc(listeners, func(o Listener) bool { return o.Name == l.Name }) {
 			return invalid("advertised.listeners", fmt.Sprintf("listener %s is not among listeners", l.Name))
+		}
+	}
+	if v.String("control.plane.listener.name") != "" {
+		name := v.ControlListener()
+		switch {
+		case !slices.ContainsFunc(advertised, func(l Listener) bool { return l.Name == name }):
+			return invalid("control.plane.listener.name", "it is not among advertised.listeners")
+		case name == v.InterBrokerListener():
+			return invalid("control.plane.listener.name", "it is the listener between brokers already: leave it out, or give the control plane a listener of its own")
 		}
 	}
 	if name := v.InterBrokerListener(); !slices.ContainsFunc(advertised, func(l Listener) bool { return l.Name == name }) {

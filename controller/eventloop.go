@@ -18,6 +18,8 @@ type CoreConfig struct {
 	IBP      IBP
 	// Listener names the listener on which brokers are reached: control.plane.listener.name, or the inter-broker one.
 	Listener string
+	// LeaderListener names the listener on which followers reach their leaders; empty: Listener.
+	LeaderListener string
 	// DeleteTopics is delete.topic.enable.
 	DeleteTopics bool
 	// UncleanElection is the cluster's default of unclean.leader.election.enable, asked at each election since it may
@@ -30,6 +32,13 @@ type CoreConfig struct {
 	RebalancePercent  int
 	// Random yields the bytes of new topic ids.
 	Random io.Reader
+}
+
+func (c *CoreConfig) leaderListener() string {
+	if c.LeaderListener != "" {
+		return c.LeaderListener
+	}
+	return c.Listener
 }
 
 // Why a procedure ends before its time.

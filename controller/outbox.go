@@ -96,7 +96,7 @@ func (o *outbox) flushLeaders(c *Core) {
 		}
 		slices.Sort(leaderIDs)
 		for _, leader := range leaderIDs {
-			if e, ok := c.endpointOf(leader); ok {
+			if e, ok := c.endpointAt(leader, c.cfg.leaderListener()); ok {
 				req.LiveLeaders = append(req.LiveLeaders, kmsg.LeaderAndISRRequestLiveLeader{BrokerID: leader, Host: e.Host, Port: e.Port})
 			}
 		}
@@ -224,13 +224,15 @@ func (c *Core) send(id int32, req kmsg.Request) {
 }
 
 // endpointOf is where a broker is reached for control requests.
-func (c *Core) endpointOf(id int32) (Endpoint, bool) {
+func (c *Core) endpointOf(id int32) (Endpoint, bool) { return c.endpointAt(id, c.cfg.Listener) }
+
+func (c *Core) endpointAt(id int32, listener string) (Endpoint, bool) {
 	b := c.cluster.brokers[id]
 	if b == nil {
 		return Endpoint{}, false
 	}
 	for _, e := range b.info.Endpoints {
-		if e.Listener == c.cfg.Listener {
+		if e.Listener == listener {
 			return Endpoint{BrokerID: id, BrokerEpoch: b.epoch, Listener: e.Listener, Protocol: e.Protocol, Host: e.Host, Port: e.Port}, true
 		}
 	}

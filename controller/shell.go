@@ -20,6 +20,8 @@ type Config struct {
 	IBP string
 	// Listener names the listener on which brokers are reached: control.plane.listener.name, else the inter-broker one.
 	Listener string
+	// LeaderListener names the listener on which followers reach their leaders, the inter-broker one; empty: Listener.
+	LeaderListener string
 	// DeleteTopics is delete.topic.enable.
 	DeleteTopics bool
 	// UncleanElection is unclean.leader.election.enable; see SetUncleanElection.
@@ -104,7 +106,7 @@ func New(cfg Config, zk *zkstate.Client, sender Sender) (*Controller, error) {
 	c.status.Store(&StatusChanged{ControllerID: -1})
 	c.stats.Store(&Stats{})
 	c.core = NewCore(CoreConfig{
-		BrokerID: cfg.BrokerID, IBP: ibp, Listener: cfg.Listener, DeleteTopics: cfg.DeleteTopics,
+		BrokerID: cfg.BrokerID, IBP: ibp, Listener: cfg.Listener, LeaderListener: cfg.LeaderListener, DeleteTopics: cfg.DeleteTopics,
 		UncleanElection: c.unclean.Load, AutoRebalance: cfg.AutoRebalance, RebalanceInterval: cfg.RebalanceInterval,
 		RebalancePercent: cfg.RebalancePercent, Random: rand.Reader,
 	})

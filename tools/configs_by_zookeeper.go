@@ -15,6 +15,7 @@ import (
 
 	"barnabas/admin"
 	"barnabas/config"
+	"barnabas/config/secret"
 	"barnabas/zkstate"
 )
 
@@ -30,7 +31,7 @@ func openConfigsByZooKeeper(f face, servers, tlsFile string) (configsService, er
 	if err != nil {
 		return nil, err
 	}
-	adm, err := adminOfTool(zk)
+	adm, err := adminOfTool(zk, nil)
 	if err != nil {
 		zk.Close()
 		return nil, err
@@ -40,14 +41,14 @@ func openConfigsByZooKeeper(f face, servers, tlsFile string) (configsService, er
 
 // adminOfTool makes what decides about topics and settings where the brokers decide it too. A tool has no broker's defaults, and asks for numbers instead. It gives no topic id:
 // the controller does, where the protocol between brokers has ids.
-func adminOfTool(zk *zkstate.Client) (*admin.Admin, error) {
+func adminOfTool(zk *zkstate.Client, passwords *secret.Encoder) (*admin.Admin, error) {
 	defaults, err := config.New(nil)
 	if err != nil {
 		return nil, err
 	}
 	quiet := logrus.New()
 	quiet.SetOutput(io.Discard)
-	return admin.New(admin.Config{BrokerID: -1, DefaultPartitions: 1, DefaultReplicationFactor: 1, DeleteTopics: true, Table: admin.NewConfigTable(defaults), Intn: rand.IntN, Log: logrus.NewEntry(quiet)}, zk), nil
+	return admin.New(admin.Config{BrokerID: -1, DefaultPartitions: 1, DefaultReplicationFactor: 1, DeleteTopics: true, Table: admin.NewConfigTable(defaults), Passwords: passwords, Intn: rand.IntN, Log: logrus.NewEntry(quiet)}, zk), nil
 }
 
 func (s *configsByZooKeeper) close() { s.zk.Close() }
@@ -254,13 +255,9 @@ func (s *configsByZooKeeper) alter(a configsAsked) error {
 	}
 	switch e.kind {
 	case zkstate.TopicEntity:
-		err = s.alterResource(admin.Resource{Type: admin.ResourceTopic, Name: e.name}, a)
+		err = alterResource(s.admin, admin.Resource{Type: admin.ResourceTopic, Name: e.name}, a)
 	case zkstate.BrokerEntity:
-		name := e.name
-		if name == zkstate.DefaultEntity {
-			name = ""
-		}
-		err = s.alterResource(admin.Resource{Type: admin.ResourceBroker, Name: name}, a)
+		err = s.alterBroker(e.name, a)
 	default:
 		err = s.alterClient(e, a, existing)
 	}
@@ -306,7 +303,37 @@ func (s *configsByZooKeeper) mayAlter(a configsAsked, e zkEntity) error {
 	return nil
 }
 
-func (s *configsByZooKeeper) alterResource(r admin.Resource, a configsAsked) error {
+// alterBroker changes what a broker will find when it starts. Its passwords are encrypted as the settings password.encoder.* say, which
+// are not kept.
+func (s *configsByZooKeeper) alterBroker(name string, a configsAsked) error {
+	if name == zkstate.DefaultEntity {
+		name = ""
+	}
+	encoding := map[string]string{}
+	a.add = slices.DeleteFunc(slices.Clone(a.add), func(add setting) bool {
+		isEncoding := strings.HasPrefix(add.key, "password.encoder.")
+		if isEncoding {
+			encoding[add.key] = add.value
+		}
+		return isEncoding
+	})
+	how, err := config.New(encoding)
+	if err != nil {
+		return &badArgument{err.Error()}
+	}
+	passwords := how.PasswordEncoder("password.encoder.secret")
+	if secrets := slices.DeleteFunc(keysOf(a.add), func(key string) bool { return !admin.IsPassword(key) }); len(secrets) > 0 && passwords == nil {
+		return &badArgument{fmt.Sprintf("requirement failed: password.encoder.secret must be specified to update Set(%s). Other password encoder configs like cipher algorithm and iterations"+
+			" may also be specified to override the default encoding parameters. Password encoder configs will not be persisted in ZooKeeper.", strings.Join(secrets, ", "))}
+	}
+	adm, err := adminOfTool(s.zk, passwords)
+	if err != nil {
+		return err
+	}
+	return alterResource(adm, admin.Resource{Type: admin.ResourceBroker, Name: name}, a)
+}
+
+func alterResource(adm *admin.Admin, r admin.Resource, a configsAsked) error {
 	var ops []admin.ConfigOp
 	for _, add := range a.add {
 		ops = append(ops, admin.ConfigOp{Name: add.key, Op: admin.OpSet, Value: &add.value})
@@ -314,7 +341,7 @@ func (s *configsByZooKeeper) alterResource(r admin.Resource, a configsAsked) err
 	for _, key := range a.remove {
 		ops = append(ops, admin.ConfigOp{Name: key, Op: admin.OpDelete})
 	}
-	return s.admin.IncrementalAlterConfigs(context.Background(), []admin.IncrementalSpec{{Resource: r, Ops: ops}}, false)[0].Err
+	return adm.IncrementalAlterConfigs(context.Background(), []admin.IncrementalSpec{{Resource: r, Ops: ops}}, false)[0].Err
 }
 
 // alterClient changes what a client, user or address has: its node holds quotas as they were written, and credentials.
@@ -338,9 +365,9 @@ func (s *configsByZooKeeper) alterClient(e zkEntity, a configsAsked, existing []
 
 // clientSetting is a quota or credential as a node holds it.
 func clientSetting(kind zkstate.EntityType, s setting) (string, error) {
-	known := clientQuotaKeys
+	known, number, bits := clientQuotaKeys, "LONG", 64
 	if kind == zkstate.IPEntity {
-		known = []string{"connection_creation_rate"}
+		known, number, bits = []string{"connection_creation_rate"}, "INT", 32
 	}
 	switch {
 	case kind == zkstate.UserEntity && isScram(s.key):
@@ -360,8 +387,8 @@ func clientSetting(kind zkstate.EntityType, s setting) (string, error) {
 		n, err := strconv.ParseFloat(s.value, 64)
 		return s.value, badQuota(s, "DOUBLE", n < 0, err)
 	}
-	n, err := strconv.ParseInt(s.value, 10, 64)
-	return s.value, badQuota(s, "LONG", n < 0, err)
+	n, err := strconv.ParseInt(s.value, 10, bits)
+	return s.value, badQuota(s, number, n < 0, err)
 }
 
 func badQuota(s setting, kind string, negative bool, err error) error {

@@ -50,7 +50,7 @@ func openTopicsByZooKeeper(f face, servers string) (topicService, error) {
 	if err != nil {
 		return nil, err
 	}
-	adm, err := adminOfTool(zk)
+	adm, err := adminOfTool(zk, nil)
 	if err != nil {
 		zk.Close()
 		return nil, err

@@ -2,22 +2,17 @@ package api
 
 import (
 	"context"
-	"slices"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"barnabas/admin"
-	"barnabas/broker/quota"
 )
 
 // AlterClientQuotas, key 49, versions 0 and 1 (KIP-546), to any broker: it
 // writes them to ZooKeeper, from where all brokers learn of them.
 //
 //	1  flexible
-//
-// Not honoured: connection_creation_rate is kept for the brokers that hold
-// clients to it, and this one does not.
 func (d *Dispatcher) alterClientQuotas(c *call, req *kmsg.AlterClientQuotasRequest) {
 	specs := make([]admin.QuotaSpec, len(req.Entries))
 	for i := range req.Entries {
@@ -38,13 +33,8 @@ func (d *Dispatcher) alterClientQuotas(c *call, req *kmsg.AlterClientQuotasReque
 	}
 	d.work(c, func(ctx context.Context) {
 		results := d.deps.Admin.AlterClientQuotas(ctx, specs, req.ValidateOnly)
-		for i, r := range results {
+		for _, r := range results {
 			d.faults("changing a quota", r.Err)
-			for _, op := range specs[i].Ops {
-				if r.Err == nil && !op.Remove && !req.ValidateOnly && !slices.Contains(quota.Keys[:], op.Key) {
-					d.log.Warnf("the quota %s is kept, but this broker does not hold clients to it", op.Key)
-				}
-			}
 		}
 		c.answer(alteredQuotas(results))
 	})

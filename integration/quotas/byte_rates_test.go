@@ -2,6 +2,8 @@ package quotas
 
 import (
 	"context"
+	"net"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -78,12 +80,16 @@ func TestClientsAreHeldToTheirLimits(t *testing.T) {
 			if name == "Kafka" {
 				lane.KafkaJars(t, "3.9.1")
 			}
-			c := cluster.StartProgram(t, program, zktest.Embedded(t).Addr(), 1, map[string]string{"quota.window.num": "2", "controller.quota.window.num": "5"},
+			brokers := net.JoinHostPort("127.0.0.1", strconv.Itoa(cluster.Port(t)))
+			c := cluster.StartProgram(t, program, zktest.Embedded(t).Addr(), 1, map[string]string{"quota.window.num": "2", "controller.quota.window.num": "5",
+				"listeners": "PLAINTEXT://${addr},BROKERS://" + brokers, "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,BROKERS:PLAINTEXT", "inter.broker.listener.name": "BROKERS",
+				"listener.name.brokers.max.connections": "1000"},
 				func(int) map[string]string { return nil })
 			ctx := lane.Patience(t)
 			t.Run("bytes", func(t *testing.T) { byteRates(ctx, t, c) })
 			t.Run("time", func(t *testing.T) { requestTime(ctx, t, c) })
 			t.Run("partitions", func(t *testing.T) { mutations(ctx, t, c) })
+			t.Run("connections", func(t *testing.T) { connections(ctx, t, c.Seeds()[0], brokers) })
 		})
 	}
 }
