@@ -22,7 +22,6 @@ import (
 // client sends and reads the sequence through one foreign client library or program.
 type client struct {
 	name    string
-	slow    bool // it is interpreted, and gets a tenth of the records that others get
 	needs   func(t *testing.T)
 	produce func(t *testing.T, bootstrap, topic, codec string, n int)
 	consume func(t *testing.T, bootstrap, topic string, n int)
@@ -35,7 +34,7 @@ func clients() []client {
 		{name: "shopify-sarama", produce: shopifySaramaProduce, consume: shopifySaramaConsume},
 		{name: "kafka-go", produce: kafkaGoProduce, consume: kafkaGoConsume},
 		{name: "kcat", needs: func(t *testing.T) { lane.Program(t, "kcat") }, produce: kcatProduce, consume: kcatConsume},
-		{name: "kafka-python", slow: true, needs: func(t *testing.T) { needPython(t, "kafka") }, produce: pythonProduce("kafka_python_client.py"), consume: pythonConsume("kafka_python_client.py")},
+		{name: "kafka-python", needs: func(t *testing.T) { needPython(t, "kafka") }, produce: pythonProduce("kafka_python_client.py"), consume: pythonConsume("kafka_python_client.py")},
 		{name: "confluent-kafka", needs: func(t *testing.T) { needPython(t, "confluent_kafka") }, produce: pythonProduce("confluent_kafka_client.py"), consume: pythonConsume("confluent_kafka_client.py")},
 	}
 	for _, version := range []string{"2.4.1", "2.8.2", "3.9.1"} {
@@ -53,9 +52,6 @@ func TestEveryClientReadsBackWhatItSentInOrderWithEachCodec(t *testing.T) {
 				cl.needs(t)
 			}
 			n := recordsPerClient() / len(codecs)
-			if cl.slow {
-				n /= 10
-			}
 			for _, codec := range codecs {
 				topic := cl.name + "-" + codec
 				began := time.Now()
