@@ -18,11 +18,13 @@ var aclPlays = map[string]aclScript{
 	"enforced": {settings: []string{authorizerOn, superUsers}, play: enforcedPlay},
 	"unlisted": {settings: []string{authorizerOn, superUsers, "allow.everyone.if.no.acl.found=true"}, play: unlistedPlay},
 	"disabled": {play: disabledPlay},
+	"tokens":   {settings: []string{authorizerOn, superUsers, tokensOn}, play: tokensPlay},
 }
 
 const (
 	authorizerOn = "authorizer.class.name=kafka.security.authorizer.AclAuthorizer"
 	superUsers   = "super.users=User:ANONYMOUS;User:nobody"
+	tokensOn     = "delegation.token.secret.key=secret"
 )
 
 type aclScript struct {
@@ -46,6 +48,8 @@ func disabledPlay(p *aclStage) {
 	}
 	p.groups()
 	p.metadata(true)
+	p.say("there are no tokens")
+	p.everyTokenAPI("alice", []byte("hmac"))
 }
 
 // unlistedPlay asks where everybody may what no list concerns.

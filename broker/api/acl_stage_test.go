@@ -82,6 +82,7 @@ var unnamedRefusal = regexp.MustCompile(`^Request .* is not authorized\.$`)
 func neutralTree(key string, node any) any {
 	switch n := node.(type) {
 	case map[string]any:
+		sinceIssue(n)
 		for k, child := range n {
 			switch {
 			case k == "UnknownTags", k == "ThrottleMillis", k == "Version", k == "ClusterID", k == "ControllerID", k == "Brokers", k == "Port", k == "Host" && key == "Coordinators":
@@ -108,11 +109,34 @@ func neutralTree(key string, node any) any {
 			return json.Number("1")
 		}
 	case string:
-		if key == "ErrorMessage" && unnamedRefusal.MatchString(n) {
+		switch {
+		case key == "ErrorMessage" && unnamedRefusal.MatchString(n):
 			return "Request ... is not authorized."
+		case (key == "TokenID" || key == "HMAC") && n != "":
+			return "..."
 		}
 	}
 	return node
+}
+
+// sinceIssue makes the times of a delegation token count from when it was made; one that
+// stands alone is only there or not.
+func sinceIssue(answer map[string]any) {
+	at := func(key string) int64 {
+		number, _ := answer[key].(json.Number)
+		n, _ := number.Int64()
+		return n
+	}
+	issued := at("IssueTimestamp")
+	for _, key := range []string{"IssueTimestamp", "ExpiryTimestamp", "MaxTimestamp"} {
+		if at(key) <= 0 {
+			continue
+		}
+		answer[key] = json.Number(fmt.Sprint(at(key) - issued))
+		if issued <= 0 {
+			answer[key] = "..."
+		}
+	}
 }
 
 func treeText(node any) string {
@@ -120,18 +144,21 @@ func treeText(node any) string {
 	return string(b)
 }
 
-// TestRecordACLPlays has the plays performed by Apache Kafka 3.9.1. By hand:
+// TestRecordACLPlays has the plays performed by Apache Kafka 3.9.1. By hand, all or
+// one:
 //
-//	go test ./broker/api -run TestRecordACLPlays -record
+//	go test ./broker/api -run TestRecordACLPlays/tokens -record
 func TestRecordACLPlays(t *testing.T) {
 	if !*record391 {
 		t.Skip("only with -record")
 	}
 	require.NoError(t, os.MkdirAll(aclPlayFolder, 0o755))
 	for name, script := range aclPlays {
-		text := performOnBroker(t, script, func(dir, properties string) { startKafka(t, dir, properties) })
-		header := "# Performed by Apache Kafka 3.9.1 (ZooKeeper mode). Written by TestRecordACLPlays.\n"
-		require.NoError(t, os.WriteFile(aclPlayFile(name), []byte(header+text), 0o644))
+		t.Run(name, func(t *testing.T) {
+			text := performOnBroker(t, script, func(dir, properties string) { startKafka(t, dir, properties) })
+			header := "# Performed by Apache Kafka 3.9.1 (ZooKeeper mode). Written by TestRecordACLPlays.\n"
+			require.NoError(t, os.WriteFile(aclPlayFile(name), []byte(header+text), 0o644))
+		})
 	}
 }
 
@@ -198,7 +225,7 @@ func performOnBroker(t *testing.T, script aclScript, startBroker func(dir, prope
 listeners=PLAINTEXT://%s,SASL_PLAINTEXT://%s
 inter.broker.listener.name=PLAINTEXT
 sasl.enabled.mechanisms=PLAIN
-listener.name.sasl_plaintext.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required user_alice="secret";
+listener.name.sasl_plaintext.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required user_alice="secret" user_bob="secret" user_carol="secret";
 %s
 log.dirs=%s/data
 zookeeper.connect=%s
@@ -332,6 +359,9 @@ func newACLWorld(t *testing.T, script aclScript) *aclWorld {
 		require.NoError(t, r.Err, r.Name)
 	}
 	w.d.deps.Admin = adm
+	if slices.Contains(script.settings, tokensOn) {
+		w.d.deps.Tokens = &fakeTokens{}
+	}
 	if slices.Contains(script.settings, authorizerOn) {
 		policy := acl.Policy{SuperUsers: map[acl.Principal]bool{{Type: "User", Name: "ANONYMOUS"}: true}}
 		policy.AllowUnlisted = slices.Contains(script.settings, "allow.everyone.if.no.acl.found=true")
@@ -345,9 +375,9 @@ func newACLWorld(t *testing.T, script aclScript) *aclWorld {
 func (w *aclWorld) askAs(who string, req kmsg.Request) kmsg.Response {
 	conn := w.clients[who]
 	if conn == nil {
-		conn = &wire.Conn{Listener: "PLAINTEXT", Remote: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 5}}
+		conn = &wire.Conn{Listener: "PLAINTEXT", SecurityProtocol: "PLAINTEXT", Remote: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 5}}
 		if who != "root" {
-			conn.Principal = wire.Principal{Type: "User", Name: who}
+			conn.SecurityProtocol, conn.Principal = "SASL_PLAINTEXT", wire.Principal{Type: "User", Name: who}
 		}
 		w.clients[who] = conn
 	}
