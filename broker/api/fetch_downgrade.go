@@ -23,7 +23,8 @@ import (
 // The answer says how long its records are before they are converted, and they are converted while they are sent (KIP-283),
 // so that a connection holds one entry in both formats and not all that it asked for. As Kafka does, the length told is that
 // of the records in the log, or of the first entry converted if that is longer; what is missing in the end is filled with
-// the head of an entry that is too long to be whole, which every reader takes for the cut end of an answer.
+// the head of an entry that is too long to be whole, which every reader takes for the cut end of an answer. Where it is plain
+// that less will do, less is told: the cut end of the records in the log can be as long as a batch.
 
 // The first versions of Fetch that carry batches, and messages of format v1.
 const (
@@ -166,6 +167,9 @@ func (d *downgraded) done() {
 // begin converts the first entry that becomes something, and settles the length: 0 when there is none.
 func (d *downgraded) begin() error {
 	total := d.from.Length
+	if most, ok := d.trim(); ok {
+		total = min(total, most)
+	}
 	if err := d.convert(); err != nil && err != io.EOF {
 		return err
 	}
@@ -173,6 +177,38 @@ func (d *downgraded) begin() error {
 		d.length = max(total, int64(len(d.ready)))
 	}
 	return nil
+}
+
+// trimmedFrom is the size of entries from which on it pays to look at the heads of all that are to be read.
+const trimmedFrom = 32 << 10
+
+// trim leaves out an entry at the end that is not whole, and returns the most that becomes of those that are. It says no,
+// and leaves all, where that is not to be seen from a few heads.
+func (d *downgraded) trim() (most int64, ok bool) {
+	if d.asItIs {
+		return 0, false
+	}
+	d.window = append(d.window[:0], make([]byte, record.HeaderSize)...)
+	left := d.from
+	for left.Length > 0 {
+		head := d.window[:min(record.HeaderSize, left.Length)]
+		if left.ReadInto(head) != nil {
+			return 0, false // whoever converts comes upon it too
+		}
+		size, known := record.PeekSize(head)
+		if !known || size > left.Length {
+			break
+		}
+		n, ok := d.to.Most(head)
+		if !ok || size < trimmedFrom {
+			return 0, false
+		}
+		most += n
+		left.Offset += size
+		left.Length -= size
+	}
+	d.from.Length -= left.Length
+	return most, true
 }
 
 // convert makes the next entries ready until something came of one; io.EOF when there is no whole entry left.

@@ -64,6 +64,43 @@ func TestConvertedRecordsAreReadOnceFromTheFirstByteToTheLast(t *testing.T) {
 	}
 }
 
+// A large batch that is cut off at the end of what was read is nothing to send zeros for.
+func TestAnAnswerIsNotFilledUpForABatchThatIsCut(t *testing.T) {
+	big := func() []byte {
+		build := record.NewBuilder(record.BuilderOptions{})
+		for range 100 {
+			build.Append(goldenTime, nil, make([]byte, 1000))
+		}
+		b, err := build.Build()
+		require.NoError(t, err)
+		return b
+	}
+	whole := joined(big(), big())
+	read := func(data []byte) (length int64, messages int) {
+		d := newDowngraded(vfs.NewRange(memory(data), 0, int64(len(data)), nil), record.Downgrade{To: 1})
+		require.NoError(t, d.begin())
+		out := make([]byte, d.length)
+		_, err := d.ReadAt(out, 0)
+		require.NoError(t, err)
+		for {
+			var err error
+			if _, out, err = record.NextMessage(out); err != nil {
+				return d.length, messages
+			}
+			messages++
+		}
+	}
+	length, messages := read(joined(whole, big()[:90_000]))
+	require.Equal(t, 200, messages)
+	require.Greater(t, length, int64(200*1034-1))
+	require.Less(t, length, int64(200*1040))
+	length, _ = read(whole)
+	require.Equal(t, int64(len(whole)), length, "never more than what was asked for")
+	length, messages = read(joined(batchOf(record.None, 1, nil), whole, big()[:90_000]))
+	require.Equal(t, 201, messages)
+	require.Greater(t, length, int64(len(whole)+90_000), "nobody looks through small ones")
+}
+
 // What cannot be converted ends the answer where it stands; asked for by itself it is refused.
 func TestZstdBehindOtherRecordsEndsTheAnswer(t *testing.T) {
 	head := batchOf(record.None, 1, nil)

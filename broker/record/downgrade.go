@@ -27,6 +27,25 @@ type Downgrade struct {
 // TakeRoom takes over the memory in which another one worked.
 func (d *Downgrade) TakeRoom(from *Downgrade) { d.scratch, from.scratch = from.scratch, nil }
 
+// leastRecord is what a record with null key and null value takes in a batch, at least. As a message it takes
+// MinMessageSize in format 0, and 8 more in format 1.
+const leastRecord = 7
+
+// Most is the most bytes that become of a batch, by its header alone, which is all that head must hold. It says no where a
+// header does not tell: of what is compressed, and of messages.
+func (d *Downgrade) Most(head []byte) (int64, bool) {
+	if magic, _ := PeekMagic(head); magic != 2 || len(head) < HeaderSize {
+		return 0, false
+	}
+	b := Batch(head)
+	if b.Codec() != None || b.Count() < 0 {
+		return 0, false
+	}
+	size, _ := PeekSize(head)
+	growth := MinMessageSize - leastRecord + 8*int64(d.To)
+	return size - HeaderSize + int64(b.Count())*growth, true
+}
+
 // Append appends what becomes of an entry to dst. The error is an *Invalid or *Corrupt; dst is returned as it was then.
 func (d *Downgrade) Append(dst []byte, e Entry) ([]byte, error) {
 	if b, ok := e.Batch(); ok {

@@ -202,3 +202,29 @@ func FuzzValidateMessages(f *testing.F) {
 		}
 	})
 }
+
+func TestAHeaderTellsHowMuchABatchBecomesAtMost(t *testing.T) {
+	build := NewBuilder(BuilderOptions{BaseOffset: 5})
+	for i := range int64(300) {
+		build.Append(1000+i, nil, nil)
+	}
+	least, err := build.Build()
+	require.NoError(t, err)
+	for _, b := range []Batch{least, batchOf(t, None, 262, 1000), batchOf(t, None, 1, 0)} {
+		for to := range int8(2) {
+			d := Downgrade{To: to}
+			most, ok := d.Most(b[:HeaderSize])
+			require.True(t, ok)
+			out, err := d.Append(nil, Entry(b))
+			require.NoError(t, err)
+			require.GreaterOrEqual(t, most, int64(len(out)))
+			require.Less(t, most, int64(len(out)+6*int(b.Count())+1), "what lengths and deltas take of more than a byte")
+		}
+	}
+	var d Downgrade
+	for name, head := range map[string][]byte{"compressed": batchOf(t, LZ4, 3, 100), "cut": least[:HeaderSize-1], "nothing": nil,
+		"message": AppendMessage(nil, 1, None, false, 1, 1, nil, make([]byte, 100))} {
+		_, ok := d.Most(head)
+		require.False(t, ok, name)
+	}
+}

@@ -211,13 +211,9 @@ func (b Batch) Records(l Limits) iter.Seq2[Record, error] {
 		)
 		base, baseTime, fixedTime := b.BaseOffset(), b.BaseTimestamp(), b.IsLogAppendTime()
 		for range count {
-			raw, err := src.record()
+			raw, err := src.next(&s)
 			if err != nil {
 				yield(Record{}, err)
-				return
-			}
-			if _, reason := s.scan(raw); reason != "" {
-				yield(Record{}, invalid(reason))
 				return
 			}
 			r := s.record(raw, headers[:0])

@@ -55,12 +55,9 @@ func (t *Retainer) Runs(b Batch, step func(run []Keyed) (more bool)) error {
 	base := b.BaseOffset()
 	t.run = t.run[:0]
 	for i := range count {
-		raw, err := src.record()
+		raw, err := src.next(&s)
 		if err != nil {
 			return err
-		}
-		if _, reason := s.scan(raw); reason != "" {
-			return invalid(reason)
 		}
 		t.run = append(t.run, s.keyed(base, raw))
 		if len(t.run) < runLength && i+1 < count && src.settled() {

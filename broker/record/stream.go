@@ -147,6 +147,26 @@ func (s *stream) record() ([]byte, error) {
 	return p, nil
 }
 
+// next returns the bytes of the next record as record does, with its parts in r.
+func (s *stream) next(r *scanned) (raw []byte, err error) {
+	var reason string
+	if s.settled() { // its length needs no look ahead
+		var size int
+		size, reason = r.scan(s.buf[s.r:s.w])
+		raw = s.buf[s.r : s.r+size]
+		s.r += size
+	} else {
+		if raw, err = s.record(); err != nil {
+			return nil, err
+		}
+		_, reason = r.scan(raw)
+	}
+	if reason != "" {
+		return nil, invalid(reason)
+	}
+	return raw, nil
+}
+
 // more tells whether there are bytes behind the last record.
 func (s *stream) more() (bool, error) {
 	err := s.fill(1)
