@@ -43,6 +43,9 @@ func (d *Dispatcher) applyMetadata(req *kmsg.UpdateMetadataRequest) error {
 	if req.BrokerEpoch != partition.None && req.BrokerEpoch < d.deps.BrokerEpoch.BrokerEpoch() {
 		return kerr.StaleBrokerEpoch
 	}
+	if err := d.deps.Replicas.ControllerSeen(req.ControllerEpoch); err != nil {
+		return err
+	}
 	deleted, err := d.deps.Metadata.Apply(req)
 	if err != nil {
 		return err

@@ -83,6 +83,8 @@ func (playedReplicas) StopReplicas(req partition.StopReplicas) (error, []partiti
 	return nil, each
 }
 
+func (playedReplicas) ControllerSeen(int32) error { return nil }
+
 func (playedReplicas) Partition(string, int32) *partition.Partition { return nil }
 
 func (playedReplicas) SetAliveBrokers(map[int32]partition.BrokerInfo) {}

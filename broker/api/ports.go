@@ -30,6 +30,7 @@ type Replicas interface {
 	AlterLogDirs(changes []partition.LogDirChange) []partition.PartitionError
 	ApplyLeaderAndISR(req partition.LeaderAndISR) (all error, each []partition.PartitionError)
 	StopReplicas(req partition.StopReplicas) (all error, each []partition.PartitionError)
+	ControllerSeen(controllerEpoch int32) error
 	Partition(topic string, partition int32) *partition.Partition // nil: not here
 	VerifyTransaction(topic string, partition int32, producerID int64, sequence int32, epoch int16) (*commitlog.VerificationGuard, error)
 	SetAliveBrokers(alive map[int32]partition.BrokerInfo)

@@ -104,6 +104,20 @@ func (m *Manager) admitOrder(controller, controllerEpoch int32, brokerEpoch int6
 	return nil
 }
 
+// ControllerSeen notes the controller epoch of an UpdateMetadata, and refuses one
+// of the past with STALE_CONTROLLER_EPOCH: a broker has one newest epoch for all
+// that controllers send. A new controller tells of brokers before it orders
+// anything, and from then on its predecessor's orders come too late (H25).
+func (m *Manager) ControllerSeen(controllerEpoch int32) error {
+	m.orders.Lock()
+	defer m.orders.Unlock()
+	if controllerEpoch < m.orders.controllerEpoch {
+		return kerr.StaleControllerEpoch
+	}
+	m.orders.controllerEpoch = controllerEpoch
+	return nil
+}
+
 // classify finds (or makes) the replica that an order is for; nil with the
 // outcome when there is nothing more to do.
 func (m *Manager) classify(o *LeaderAndISRPartition, tp commitlog.TopicPartition) (*Partition, error) {

@@ -24,6 +24,21 @@ func TestH25_OrdersOfAnEarlierControllerAreRefused(t *testing.T) {
 	require.ErrorIs(t, all, kerr.StaleControllerEpoch)
 }
 
+func TestH25_AnEarlierControllersOrdersAreRefusedOnceTheNextOneHasToldOfBrokers(t *testing.T) {
+	w := newWorld(t)
+	o := w.order(2, []int32{1, 2}, []int32{2})
+	all, _ := w.m.ApplyLeaderAndISR(LeaderAndISR{ControllerEpoch: 8, BrokerEpoch: -1, Partitions: []LeaderAndISRPartition{o}})
+	require.NoError(t, all)
+	require.NoError(t, w.m.ControllerSeen(8))
+	require.NoError(t, w.m.ControllerSeen(9))
+	require.ErrorIs(t, w.m.ControllerSeen(8), kerr.StaleControllerEpoch)
+	all, _ = w.m.StopReplicas(StopReplicas{ControllerEpoch: 8, BrokerEpoch: -1, Partitions: []StopReplica{{Topic: "a", LeaderEpoch: EpochNotGiven, Delete: true}}})
+	require.ErrorIs(t, all, kerr.StaleControllerEpoch)
+	all, _ = w.m.ApplyLeaderAndISR(LeaderAndISR{ControllerEpoch: 8, BrokerEpoch: -1})
+	require.ErrorIs(t, all, kerr.StaleControllerEpoch)
+	require.NotNil(t, w.m.Partition("a", 0))
+}
+
 func TestH26_OrdersForAnEarlierRegistrationAreRefusedForALaterOneTaken(t *testing.T) {
 	w := newWorld(t)
 	for epoch, want := range map[int64]error{99: kerr.StaleBrokerEpoch, 100: nil, 101: nil, -1: nil} {

@@ -19,14 +19,13 @@ import (
 // broker is one incarnation of a broker: the partitions, logs and fetchers of the product over the node's disk, and
 // models of what lies between them and the wire.
 type broker struct {
-	n     *node
-	epoch int64 // 0 until registered
-	told  int64 // the newest broker epoch heard of
-	// controllerEpoch is the newest that an update of the metadata had, obeyed that of an order that was carried out.
-	controllerEpoch, obeyed int32
-	metadata                map[controller.TopicPartition]kmsg.UpdateMetadataRequestTopicPartition
-	names                   map[commitlog.TopicID]string
-	controllerID            int32
+	n            *node
+	epoch        int64 // 0 until registered
+	told         int64 // the newest broker epoch heard of
+	obeyed       int32 // the newest controller epoch of what was carried out
+	metadata     map[controller.TopicPartition]kmsg.UpdateMetadataRequestTopicPartition
+	names        map[commitlog.TopicID]string
+	controllerID int32
 	// lastTaken is, by node, the place of the last request taken of it.
 	lastTaken map[int32]int
 
@@ -301,15 +300,14 @@ func (b *broker) stopReplica(req *kmsg.StopReplicaRequest) kmsg.Response {
 func (b *broker) updateMetadata(req *kmsg.UpdateMetadataRequest) kmsg.Response {
 	resp := req.ResponseKind().(*kmsg.UpdateMetadataResponse)
 	switch {
-	case req.ControllerEpoch < b.controllerEpoch:
-		resp.ErrorCode = kerr.StaleControllerEpoch.Code
-		return resp
 	case req.BrokerEpoch < b.told:
 		resp.ErrorCode = kerr.StaleBrokerEpoch.Code
 		return resp
+	case b.replicas.ControllerSeen(req.ControllerEpoch) != nil:
+		resp.ErrorCode = kerr.StaleControllerEpoch.Code
+		return resp
 	}
-	b.controllerEpoch = req.ControllerEpoch
-	b.newEpoch(req.BrokerEpoch)
+	b.obeys(req.ControllerEpoch, req.BrokerEpoch)
 	b.controllerID = req.ControllerID
 	for _, t := range req.TopicStates {
 		b.names[commitlog.TopicID(t.TopicID)] = t.Topic
