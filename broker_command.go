@@ -2,7 +2,9 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
+	"strings"
 
 	"github.com/sirupsen/logrus"
 	"github.com/urfave/cli/v2"
@@ -29,9 +31,9 @@ func brokerCommand() *cli.Command {
 				}
 				return config.Broker.WriteHelp(os.Stdout)
 			}
-			path, overrides := c.String("config"), *c.Generic("override").(*native.Repeated)
-			if path == "" {
-				path = c.Args().First()
+			path, overrides, err := whatToRun(c.String("config"), *c.Generic("override").(*native.Repeated), c.Args().Slice())
+			if err != nil {
+				return err
 			}
 			if path == "" && len(overrides) == 0 {
 				return errors.New("broker needs --config FILE, such as config/server.properties")
@@ -50,6 +52,26 @@ func brokerCommand() *cli.Command {
 			return node.stop()
 		},
 	}
+}
+
+// whatToRun reads what follows the options, in the form of kafka-server-start.sh: the file, unless --config named it, and overrides.
+func whatToRun(path string, overrides, rest []string) (string, []string, error) {
+	if path == "" && len(rest) > 0 {
+		path, rest = rest[0], rest[1:]
+	}
+	for len(rest) > 0 {
+		override, joined := strings.CutPrefix(rest[0], "--override=")
+		switch {
+		case joined:
+			rest = rest[1:]
+		case rest[0] == "--override" && len(rest) > 1:
+			override, rest = rest[1], rest[2:]
+		default:
+			return "", nil, fmt.Errorf("broker does not know what to do with %q", rest[0])
+		}
+		overrides = append(overrides, override)
+	}
+	return path, overrides, nil
 }
 
 // logEffects says which keys of a configuration will not do what the user may expect.

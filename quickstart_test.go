@@ -319,10 +319,3 @@ func TestWaitingEndsWithWhateverGoesFirst(t *testing.T) {
 		restore()
 	}
 }
-
-func TestAnOverrideMayHoldCommas(t *testing.T) {
-	dir := t.TempDir()
-	out, err := exec.Command(cluster.Binary(t), "broker", "--override", "log.dirs="+dir+"/a,"+dir+"/b", "--override", "num.partitions=3").CombinedOutput()
-	require.Error(t, err)
-	assert.Contains(t, string(out), "zookeeper.connect is not set")
-}
