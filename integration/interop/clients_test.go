@@ -48,6 +48,7 @@ func TestEveryClientReadsBackWhatItSentInOrderWithEachCodec(t *testing.T) {
 	c := cluster.Start(t, zk.Addr(), 1, map[string]string{"auto.create.topics.enable": "true"})
 	for _, cl := range clients() {
 		t.Run(cl.name, func(t *testing.T) {
+			t.Parallel() // most of the time is the clients' own
 			if cl.needs != nil {
 				cl.needs(t)
 			}
@@ -71,6 +72,7 @@ func TestClientsReadWhatOthersSent(t *testing.T) {
 	const n = 5000
 	for _, writer := range clients() {
 		t.Run(writer.name, func(t *testing.T) {
+			t.Parallel()
 			if writer.needs != nil {
 				writer.needs(t)
 			}
@@ -90,9 +92,9 @@ func franzProduce(t *testing.T, bootstrap, topic, codec string, n int) {
 	cl, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(bootstrap, ",")...), kgo.AllowAutoTopicCreation(), kgo.MetadataMinAge(20*time.Millisecond), kgo.ProducerBatchCompression(kinds[codec]), kgo.DefaultProduceTopic(topic))
 	require.NoError(t, err)
 	defer cl.Close()
-	failed := make(chan error, 1)
+	failed, ctx := make(chan error, 1), lane.Patience(t)
 	for i := range n {
-		cl.Produce(lane.Patience(t), &kgo.Record{Key: keyOf(i), Value: valueOf(i), Partition: 0}, func(_ *kgo.Record, err error) {
+		cl.Produce(ctx, &kgo.Record{Key: keyOf(i), Value: valueOf(i), Partition: 0}, func(_ *kgo.Record, err error) {
 			if err != nil {
 				select {
 				case failed <- err:
@@ -101,7 +103,7 @@ func franzProduce(t *testing.T, bootstrap, topic, codec string, n int) {
 			}
 		})
 	}
-	require.NoError(t, cl.Flush(lane.Patience(t)))
+	require.NoError(t, cl.Flush(ctx))
 	select {
 	case err := <-failed:
 		t.Fatal(err)
@@ -206,6 +208,7 @@ func javaConsume(version string) func(*testing.T, string, string, int) {
 func TestJavasPerfToolsRun(t *testing.T) {
 	for _, version := range []string{"2.4.1", "2.8.2", "3.9.1"} {
 		t.Run(version, func(t *testing.T) {
+			t.Parallel()
 			lane.Java(t)
 			lane.KafkaJars(t, version)
 			c := cluster.Start(t, zktest.Embedded(t).Addr(), 1, map[string]string{"group.initial.rebalance.delay.ms": "0"})

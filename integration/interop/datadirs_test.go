@@ -30,6 +30,7 @@ func TestBarnabasTakesOverADirectoryOfKafkaAndGivesItBack(t *testing.T) {
 	for _, version := range []string{"2.8.2", "3.9.1"} {
 		for _, how := range []string{"clean", "crashed"} {
 			t.Run(version+" "+how, func(t *testing.T) {
+				t.Parallel()
 				dir := t.TempDir()
 				archives := map[string]string{"clean": "../../broker/record/testdata", "crashed": "testdata/datadirs"}
 				unpack(t, filepath.Join(archives[how], version+"-"+how+".tar.gz"), dir)

@@ -9,13 +9,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/sirupsen/logrus"
 	"github.com/stretchr/testify/require"
 
+	"barnabas/integration/cluster"
 	"barnabas/integration/lane"
 	"barnabas/zkstate/embedded"
 )
@@ -37,13 +40,10 @@ var toolClasses = map[string]map[string]string{
 
 func newApacheBroker(t *testing.T, version, zookeeper string) *apacheBroker {
 	dir := t.TempDir()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
 	b := &apacheBroker{
 		t: t, java: lane.Java(t), jars: lane.KafkaJars(t, version), config: filepath.Join(dir, "server.properties"),
-		addr: l.Addr().String(), logFile: filepath.Join(dir, "broker.log"), tools: toolClasses[version],
+		addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(cluster.Port(t))), logFile: filepath.Join(dir, "broker.log"), tools: toolClasses[version],
 	}
-	require.NoError(t, l.Close())
 	require.NoError(t, os.WriteFile(b.config, fmt.Appendf(nil, "broker.id=1\nlisteners=PLAINTEXT://%s\nlog.dirs=%s\nzookeeper.connect=%s\n"+
 		"offsets.topic.replication.factor=1\noffsets.topic.num.partitions=1\ngroup.initial.rebalance.delay.ms=0\n", b.addr, filepath.Join(dir, "logs"), zookeeper), 0o600))
 	t.Cleanup(b.kill)
@@ -54,7 +54,7 @@ func (b *apacheBroker) command(ctx context.Context, class string, args ...string
 	return exec.CommandContext(ctx, b.java, append([]string{"-Xmx256M", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", filepath.Join(b.jars, "*"), class}, args...)...)
 }
 
-// start returns when the broker has registered itself: its own tools answer from then on.
+// start returns when the broker takes connections: its own tools wait for the rest.
 func (b *apacheBroker) start() {
 	log, err := os.OpenFile(b.logFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	require.NoError(b.t, err)
@@ -62,6 +62,13 @@ func (b *apacheBroker) start() {
 	b.process = b.command(context.Background(), "kafka.Kafka", b.config)
 	b.process.Stdout, b.process.Stderr = log, log
 	require.NoError(b.t, b.process.Start())
+	require.Eventually(b.t, func() bool {
+		conn, err := net.Dial("tcp", b.addr)
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err == nil
+	}, patience, 100*time.Millisecond)
 }
 
 // stop asks the broker to leave in good order.
@@ -100,6 +107,7 @@ func (b *apacheBroker) tool(stdin, name string, args ...string) string {
 func TestApacheKafkaRunsOnTheEmbeddedZooKeeper(t *testing.T) {
 	for _, version := range []string{"3.9.1", "2.8.2"} {
 		t.Run(version, func(t *testing.T) {
+			t.Parallel()
 			log := logrus.New()
 			log.SetOutput(io.Discard)
 			cfg := embedded.Config{Addr: "127.0.0.1:0", DataDir: t.TempDir(), Log: logrus.NewEntry(log)}

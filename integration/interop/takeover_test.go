@@ -21,6 +21,7 @@ import (
 func TestABrokerChangesHandsWithItsDataDirectory(t *testing.T) {
 	for _, version := range []string{"3.9.1", "2.8.2"} {
 		t.Run(version, func(t *testing.T) {
+			t.Parallel()
 			lane.KafkaJars(t, version)
 			zk := zktest.Real(t)
 			settings := map[string]string{"log.segment.bytes": "1048576", "zookeeper.session.timeout.ms": "4000", "auto.create.topics.enable": "true", "log.message.timestamp.type": "CreateTime"}
