@@ -25,7 +25,7 @@ import (
 const (
 	defaultFaults  = 12
 	defaultRecords = 50_000
-	defaultRate    = 2500 // records a second
+	defaultRate    = 1500 // records of each producer a second; a small disk has to hold all that is written until a slow machine has met its faults
 )
 
 const (

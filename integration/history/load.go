@@ -151,7 +151,8 @@ func (l *Load) Acked() int {
 func (l *Load) Progress(t testing.TB, n int, when string) {
 	t.Helper()
 	from := l.Acked()
-	require.Eventually(t, func() bool { return l.Acked() >= from+n }, progressTimeout, 5*time.Millisecond, "%d records are acknowledged %s", n, when)
+	limit := progressTimeout + time.Duration(n)*5*time.Millisecond // a slow machine takes some hundreds a second
+	require.Eventually(t, func() bool { return l.Acked() >= from+n }, limit, 5*time.Millisecond, "%d records are acknowledged %s", n, when)
 }
 
 // Refused tells the errors that producers were given, with their numbers; empty if there was none. Errors that a producer gets over by itself are not among them.
