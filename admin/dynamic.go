@@ -2,6 +2,7 @@ package admin
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -44,6 +45,19 @@ func listenerKey(name string) (base string, prefixed bool) {
 // clusterWideOnListeners are the only keys behind a listener's prefix that may be set for all brokers at once.
 var clusterWideOnListeners = []string{"max.connections", "max.connection.creation.rate", "num.network.threads"}
 
+// connectionLimits hold for listeners, those that have none of their own included.
+var connectionLimits = []string{"max.connections", "max.connection.creation.rate"}
+
+// invalidTogether is how Kafka says that a broker cannot live with settings that are legal one by one.
+func invalidTogether(why string) error {
+	return failed(kerr.InvalidRequest, "Invalid value %s for configuration Invalid dynamic configuration", why)
+}
+
+func number(text string) int64 {
+	n, _ := strconv.ParseInt(strings.TrimSpace(text), 10, 64) // the table has checked it
+	return n
+}
+
 // validateBroker judges a broker's whole dynamic configuration, or the default of all brokers. stored is what stands there.
 func (a *Admin) validateBroker(r Resource, configs, stored map[string]string) error {
 	refuse := func(names []string, why, set string) error {
@@ -75,6 +89,12 @@ func (a *Admin) validateBroker(r Resource, configs, stored map[string]string) er
 	for _, name := range names {
 		if err := a.checkBroker(name, configs[name]); err != nil {
 			return failed(kerr.InvalidRequest, "%s", err.Error())
+		}
+	}
+	for _, name := range names {
+		// In a file a limit of none is legal; to set it while the broker runs would shut everybody out.
+		if base, _ := listenerKey(name); slices.Contains(connectionLimits, base) && number(configs[name]) <= 0 {
+			return invalidTogether("org.apache.kafka.common.config.ConfigException: Invalid " + base + " " + configs[name])
 		}
 	}
 	if r.Name == "" {

@@ -79,7 +79,7 @@ func (a *Admin) judge(r Resource, configs, stored map[string]string) error {
 		plain[name] = configs[name]
 	}
 	if err := a.cfg.Judge(r.Name == "", plain); err != nil {
-		return failed(kerr.InvalidRequest, "Invalid value %s for configuration Invalid dynamic configuration", err.Error())
+		return invalidTogether(err.Error())
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -63,10 +64,20 @@ func connections(ctx context.Context, t *testing.T, clients, brokers string) {
 		require.NoError(t, err)
 		require.NoError(t, altered[0].Err)
 	}
-	alter := func(change kadm.AlterConfig) {
+	try := func(change kadm.AlterConfig) kadm.AlterConfigsResponse {
 		altered, err := admin.AlterBrokerConfigs(ctx, []kadm.AlterConfig{change}, 1)
 		require.NoError(t, err)
-		require.NoError(t, altered[0].Err)
+		return altered[0]
+	}
+	alter := func(change kadm.AlterConfig) { require.NoError(t, try(change).Err) }
+
+	for name, why := range map[string]string{
+		"max.connections": "Invalid value org.apache.kafka.common.config.ConfigException: Invalid max.connections 0 for configuration Invalid dynamic configuration",
+		"listener.name.plaintext.max.connection.creation.rate": "Invalid value org.apache.kafka.common.config.ConfigException: Invalid max.connection.creation.rate 0 for configuration Invalid dynamic configuration",
+	} {
+		refused := try(kadm.AlterConfig{Name: name, Value: kadm.StringPtr("0")})
+		require.ErrorIs(t, refused.Err, kerr.InvalidRequest)
+		assert.Equal(t, why, refused.ErrMessage)
 	}
 
 	rate(false)
