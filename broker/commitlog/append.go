@@ -163,7 +163,7 @@ func (l *Log) validate(b record.Batch, c *Config, origin Origin) (record.Batch, 
 	if c.Compression.Producer || b.Codec() == c.Compression.Codec || b.IsControl() {
 		return b, res, nil
 	}
-	b, err = l.recompress(b, c)
+	b, err = b.Recompress(c.Compression.Codec, c.Compression.Level, l.env.limits)
 	if err != nil {
 		return nil, res, err
 	}
@@ -185,23 +185,6 @@ func (l *Log) rules(c *Config, origin Origin) record.Rules {
 		CheckTimestamps: !c.LogAppendTime, Now: l.env.nowMs(), BeforeMax: c.TimestampBefore, AfterMax: c.TimestampAfter,
 		Limits: l.env.limits,
 	}
-}
-
-func (l *Log) recompress(b record.Batch, c *Config) (record.Batch, error) {
-	o := record.BuilderOptions{Codec: c.Compression.Codec, Level: c.Compression.Level}
-	if b.HasProducerID() {
-		o.Producer = &record.Producer{
-			ID: b.ProducerID(), Epoch: b.ProducerEpoch(), BaseSequence: b.BaseSequence(), Transactional: b.IsTransactional(),
-		}
-	}
-	build := record.NewBuilder(o)
-	for r, err := range b.Records(l.env.limits) {
-		if err != nil {
-			return nil, err
-		}
-		build.Append(r.Timestamp, r.Key, r.Value, r.Headers...)
-	}
-	return build.Build()
 }
 
 // admitLeader refuses who leads no more.
