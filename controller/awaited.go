@@ -28,9 +28,6 @@ func (p *partition) await(ids []int32, leaderEpoch int32) {
 	}
 }
 
-// settled forgets who was awaited, and for what.
-func (p *partition) settled() { p.awaited, p.electionDue = nil, false }
-
 // awaitAfterFailover awaits whom the former controller may have ordered to delete.
 func (p *partition) awaitAfterFailover() {
 	if p.leadership != nil {

@@ -235,7 +235,6 @@ func (c *Core) completeReassignment(tp TopicPartition, a assignment) error {
 		return err
 	}
 	p.reassigning = false
-	p.settled()
 	if err := c.removeFromReassignNode(func(asked TopicPartition, to []int32) bool {
 		return asked == tp && slices.Equal(to, done.replicas)
 	}); err != nil {
