@@ -200,7 +200,9 @@ func TestTheLobbyHoldsSomeAndIsClearedAtTheEnd(t *testing.T) {
 	none := 0.0
 	cfg.Arrivals.LimitAddresses(quota.AddressLimits{Any: &none})
 	s := start(t, cfg, handler{})
+	s.lobby.mu.Lock()
 	s.lobby.room = 2
+	s.lobby.mu.Unlock()
 	first, second := dial(t, s), dial(t, s)
 	eventually(t, "both wait", func() bool {
 		s.lobby.mu.Lock()
