@@ -63,7 +63,7 @@ func franzMember(t *testing.T, s *groupStage) func() {
 	return func() {
 		cancel()
 		<-done
-		require.NoError(t, cl.CommitUncommittedOffsets(context.Background()))
+		require.NoError(t, cl.CommitUncommittedOffsets(lane.Patience(t)))
 		cl.Close()
 	}
 }
@@ -139,6 +139,7 @@ func kafkaGoMember(t *testing.T, s *groupStage) func() {
 		HeartbeatInterval: memberHeartbeat, JoinGroupBackoff: 100 * time.Millisecond, GroupBalancers: []kafka.GroupBalancer{kafka.RangeGroupBalancer{}},
 	})
 	ctx, cancel := context.WithCancel(context.Background())
+	patient := lane.Patience(t) // what was read is committed though the member is to leave
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -148,7 +149,7 @@ func kafkaGoMember(t *testing.T, s *groupStage) func() {
 				return
 			}
 			s.seen.saw(int32(m.Partition), m.Offset)
-			for err = r.CommitMessages(context.Background(), m); err != nil && ctx.Err() == nil; err = r.CommitMessages(ctx, m) {
+			for err = r.CommitMessages(patient, m); err != nil && ctx.Err() == nil; err = r.CommitMessages(ctx, m) {
 				time.Sleep(50 * time.Millisecond) // the pace of trying again
 			}
 		}
