@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -126,9 +127,7 @@ func StartMixed(t testing.TB, zookeeper string, programs []Program, settings map
 			b.WaitReady(t)
 		}
 	}
-	for _, b := range c.Brokers {
-		b.WaitReady(t)
-	}
+	c.waitTogether(t)
 	return c
 }
 
@@ -146,9 +145,7 @@ func StartProgram(t testing.TB, program Program, zookeeper string, n int, settin
 		b.program = program
 		b.Start(t)
 	}
-	for _, b := range c.Brokers {
-		b.WaitReady(t)
-	}
+	c.waitTogether(t)
 	return c
 }
 
@@ -236,7 +233,25 @@ func (b *Broker) Start(t testing.TB) {
 // WaitReady waits until the broker answers, is registered, and knows a controller.
 func (b *Broker) WaitReady(t testing.TB) {
 	t.Helper()
-	client, err := kgo.NewClient(kgo.SeedBrokers(b.Addr), kgo.RetryTimeout(5*time.Second), kgo.MetadataMinAge(10*time.Millisecond))
+	b.waitToKnow(t, b.ID)
+}
+
+// waitTogether waits until every broker is ready and knows of all: a topic of so many replicas can be made through any of them.
+func (c *Cluster) waitTogether(t testing.TB) {
+	t.Helper()
+	var all []int
+	for _, b := range c.Brokers {
+		all = append(all, b.ID)
+	}
+	for _, b := range c.Brokers {
+		b.waitToKnow(t, all...)
+	}
+}
+
+// waitToKnow waits until the broker answers and knows a controller and certain brokers.
+func (b *Broker) waitToKnow(t testing.TB, ids ...int) {
+	t.Helper()
+	client, err := kgo.NewClient(kgo.SeedBrokers(b.Addr))
 	require.NoError(t, err)
 	defer client.Close()
 	deadline := time.Now().Add(startTimeout)
@@ -244,13 +259,15 @@ func (b *Broker) WaitReady(t testing.TB) {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		req := kmsg.NewPtrMetadataRequest()
 		req.Topics = []kmsg.MetadataRequestTopic{}
-		resp, err := req.RequestWith(ctx, client)
+		answer, err := client.SeedBrokers()[0].Request(ctx, req) // it alone, not whoever else the client has heard of
 		cancel()
-		if err == nil && resp.ControllerID >= 0 {
-			for _, known := range resp.Brokers {
-				if int(known.NodeID) == b.ID {
-					return
-				}
+		if resp, ok := answer.(*kmsg.MetadataResponse); err == nil && ok && resp.ControllerID >= 0 {
+			known := map[int]bool{}
+			for _, of := range resp.Brokers {
+				known[int(of.NodeID)] = true
+			}
+			if !slices.ContainsFunc(ids, func(id int) bool { return !known[id] }) {
+				return
 			}
 		}
 		select {
@@ -259,7 +276,7 @@ func (b *Broker) WaitReady(t testing.TB) {
 		case <-time.After(20 * time.Millisecond):
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("broker %d is not ready after %s (last error %v):\n%s", b.ID, startTimeout, err, b.LogTail(4000))
+			t.Fatalf("broker %d does not know of brokers %v after %s (last error %v):\n%s", b.ID, ids, startTimeout, err, b.LogTail(4000))
 		}
 	}
 }
