@@ -164,6 +164,7 @@ func TestMetricsTellWhatWasDone(t *testing.T) {
 		assert.Positive(t, s.value("kafka_network_requestmetrics_totaltimems_count", "request=FetchFollower"))
 		assert.Positive(t, s.value("kafka_network_requestmetrics_totaltimems", "quantile=0.99,request=Fetch"))
 		assert.Positive(t, s.value("kafka_server_socket_server_metrics_connection_count", ""))
+		assert.GreaterOrEqual(t, s.value("kafka_server_socket_server_metrics_connection_accept_rate", "listener=PLAINTEXT"), 0.0)
 		neverNegative(t, s)
 	}
 
