@@ -268,9 +268,10 @@ func (d *downgraded) fill(n int) error {
 	if int64(len(d.unread))+more < int64(n) {
 		return io.EOF
 	}
-	if cap(d.window) < len(d.unread)+int(more) {
+	switch { // unread is the end of window
+	case cap(d.window) < len(d.unread)+int(more):
 		d.window = append(make([]byte, 0, len(d.unread)+int(more)), d.unread...)
-	} else {
+	case len(d.unread) < len(d.window):
 		d.window = append(d.window[:0], d.unread...)
 	}
 	have := len(d.window)
@@ -287,33 +288,39 @@ func (d *downgraded) fill(n int) error {
 // Name implements vfs.Source.
 func (d *downgraded) Name() string { return d.from.File.Name() }
 
-// ReadAt implements vfs.Source. What cannot be converted ends the records, as too small an answer would have: the reader
-// gets what was before it, asks from there, and is told.
-func (d *downgraded) ReadAt(p []byte, off int64) (int, error) {
-	if off != d.at {
-		return 0, fmt.Errorf("converted records of %s are read at %d, are at %d", d.Name(), off, d.at)
-	}
-	n := 0
+// ReadAt implements vfs.Source.
+func (d *downgraded) ReadAt(p []byte, off int64) (n int, err error) {
 	for n < len(p) {
-		if d.given == len(d.ready) {
-			if d.filling {
-				clear(p[n:])
-				n = len(p)
-				break
-			}
-			if err := d.convert(); err != nil {
-				if told := (*kerr.Error)(nil); err != io.EOF && !errors.As(err, &told) {
-					return n, err // the disk's, and the connection's end
-				}
-				d.fillUp(d.length - d.at - int64(n))
-			}
+		lent, err := d.Lend(off+int64(n), len(p)-n)
+		if err != nil {
+			return n, err
 		}
-		k := copy(p[n:], d.ready[d.given:])
-		d.given += k
-		n += k
+		n += copy(p[n:], lent)
 	}
-	d.at += int64(n)
 	return n, nil
+}
+
+// Lend implements vfs.Lender. What cannot be converted ends the records, as too small an answer would have: the reader gets
+// what was before it, asks from there, and is told.
+func (d *downgraded) Lend(off int64, most int) ([]byte, error) {
+	if off != d.at {
+		return nil, fmt.Errorf("converted records of %s are read at %d, are at %d", d.Name(), off, d.at)
+	}
+	if d.given == len(d.ready) {
+		left := d.length - d.at
+		if d.filling {
+			d.ready, d.given = append(d.ready[:0], make([]byte, min(left, downgradeWindow))...), 0
+		} else if err := d.convert(); err != nil {
+			if told := (*kerr.Error)(nil); err != io.EOF && !errors.As(err, &told) {
+				return nil, err // the disk's, and the connection's end
+			}
+			d.fillUp(left)
+		}
+	}
+	p := d.ready[d.given:min(len(d.ready), d.given+most)]
+	d.given += len(p)
+	d.at += int64(len(p))
+	return p, nil
 }
 
 // fillUp makes the head of an entry ready that is longer than what is left of the answer.

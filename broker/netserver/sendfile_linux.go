@@ -143,7 +143,13 @@ func (s *socketSender) addRange(r vfs.FileRange) error {
 		return nil
 	}
 	file := r.OSFile()
-	if r.Length <= copyUpTo || file == nil {
+	lender, _ := r.File.(vfs.Lender)
+	switch {
+	case r.Length <= copyUpTo:
+		return s.addCopy(r)
+	case lender != nil:
+		return s.addLent(lender, r)
+	case file == nil:
 		return s.addCopy(r)
 	}
 	if into := r.Offset % page; into > 0 {
@@ -188,6 +194,25 @@ func (s *socketSender) addCopy(r vfs.FileRange) error {
 		s.gathered = append(s.gathered, piece)
 		r.Offset += int64(len(piece))
 		r.Length -= int64(len(piece))
+	}
+	return nil
+}
+
+// addLent gathers what a lender makes, and sends it before the next of it is made.
+func (s *socketSender) addLent(from vfs.Lender, r vfs.FileRange) error {
+	for r.Length > 0 {
+		p, err := from.Lend(r.Offset, int(r.Length))
+		if err != nil {
+			return fmt.Errorf("cannot read records to send: %w", err)
+		}
+		s.gathered = append(s.gathered, p)
+		r.Offset += int64(len(p))
+		if r.Length -= int64(len(p)); r.Length == 0 {
+			return nil // the last of it goes with what follows
+		}
+		if err := s.push(unix.MSG_MORE); err != nil {
+			return err
+		}
 	}
 	return nil
 }

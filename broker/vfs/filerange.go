@@ -13,6 +13,14 @@ type Source interface {
 	Name() string
 }
 
+// Lender is a Source that makes its bytes in memory of its own, from which they can be sent.
+type Lender interface {
+	Source
+	// Lend returns some of the bytes from off on, at least one and at most most. They are valid until the next call, and
+	// until the range is released.
+	Lend(off int64, most int) ([]byte, error)
+}
+
 // FileRange is a piece of a file that stays readable until Release: whoever made it has pinned the file. It is the only
 // thing that crosses from the log to the network, and it lets the network send from file to socket without a copy.
 //
