@@ -54,7 +54,12 @@ func groupType(told string) string {
 
 // DescribeGroups asks the coordinators of groups. What is wrong with one of them stands in its answer.
 func (c *Cluster) DescribeGroups(ctx context.Context, names []string) (kadm.DescribedGroups, error) {
-	return c.admin.DescribeGroups(ctx, names...)
+	told, err := c.admin.DescribeGroups(ctx, names...)
+	var failed *kadm.ShardErrors
+	if errors.As(err, &failed) && len(failed.Errs) > 0 {
+		err = failed.Errs[0].Err // in the protocol's words rather than the library's
+	}
+	return told, err
 }
 
 // Gone tells whether a group does not exist, which is told in one of two ways.

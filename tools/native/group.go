@@ -2,6 +2,7 @@ package native
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,8 +10,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/urfave/cli/v2"
 
 	"barnabas/admin/cluster"
@@ -81,7 +84,7 @@ func listGroups(c *call) (document, error) {
 	for _, g := range groups {
 		names = append(names, g.Name)
 	}
-	told, err := c.cluster.DescribeGroups(c.ctx, names)
+	told, err := c.describeGroups(names)
 	if err != nil {
 		return nil, err
 	}
@@ -211,7 +214,7 @@ Fields of a partition: topic, partition, current_offset, log_end_offset, lag, la
     barnabas group describe billing --watch 5s`,
 		run: func(c *call) (document, error) {
 			names := slices.Compact(slices.Sorted(slices.Values(c.Args().Slice())))
-			told, err := c.cluster.DescribeGroups(c.ctx, names)
+			told, err := c.describeGroups(names)
 			if err != nil {
 				return nil, err
 			}
@@ -272,7 +275,7 @@ Fields: dry_run, changes (kind, name, action, what, from, to, done, error).
 			if err := c.sure("deleting "+strings.Join(names, ", "), c.Args().First()); err != nil {
 				return nil, err
 			}
-			told, err := c.cluster.DescribeGroups(c.ctx, names)
+			told, err := c.describeGroups(names)
 			if err != nil {
 				return nil, err
 			}
@@ -310,4 +313,29 @@ func active(d kadm.DescribedGroup) error {
 	}
 	slices.Sort(who)
 	return errors.New("the group is " + d.State + "; stop its members first: " + strings.Join(who, ", "))
+}
+
+const (
+	coordinatorTime  = 15 * time.Second // for a group to get a coordinator
+	coordinatorPause = 200 * time.Millisecond
+)
+
+// describeGroups asks again while a group has no coordinator: one is elected, or the first group that anybody asks for has their topic made.
+func (c *call) describeGroups(names []string) (kadm.DescribedGroups, error) {
+	return awaitCoordinator(c.ctx, coordinatorTime, coordinatorPause, func() (kadm.DescribedGroups, error) { return c.cluster.DescribeGroups(c.ctx, names) })
+}
+
+func awaitCoordinator(ctx context.Context, limit, pause time.Duration, ask func() (kadm.DescribedGroups, error)) (kadm.DescribedGroups, error) {
+	until := time.Now().Add(limit)
+	for {
+		told, err := ask()
+		if !errors.Is(err, kerr.CoordinatorNotAvailable) || !time.Now().Before(until) {
+			return told, err
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return told, err
+		}
+	}
 }

@@ -85,7 +85,7 @@ func resetGroup(c *call) (document, error) {
 	if err != nil {
 		return nil, err
 	}
-	told, err := c.cluster.DescribeGroups(c.ctx, []string{name})
+	told, err := c.describeGroups([]string{name})
 	if err != nil {
 		return nil, err
 	}
