@@ -31,8 +31,12 @@ func TestBouncesThatNobodySees(t *testing.T) {
 		t.Run(first.name, func(t *testing.T) {
 			t.Parallel()
 			rng := rand.New(rand.NewPCG(seed, 3))
+			lag := "3000"
+			if first.name != "Barnabas" {
+				lag = "60000" // a leader of 2.8 that shrinks an ISR while its controller changes it may never change it again
+			}
 			c := cluster.StartMixed(t, zktest.Real(t).Addr(), []cluster.Program{first.program, cluster.Barnabas, cluster.Barnabas}, map[string]string{
-				"zookeeper.session.timeout.ms": "30000", "min.insync.replicas": "2", "inter.broker.protocol.version": first.ibp, "replica.lag.time.max.ms": "3000",
+				"zookeeper.session.timeout.ms": "30000", "min.insync.replicas": "2", "inter.broker.protocol.version": first.ibp, "replica.lag.time.max.ms": lag,
 			})
 			createTopic(t, c.Seeds(), loaded, partitions, replicas)
 			load := history.Start(t, history.Config{Seeds: c.Seeds(), Topic: loaded, Producers: 2, PerSecond: 500, MaxValue: 120})
