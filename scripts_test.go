@@ -93,6 +93,13 @@ func awaitGone(t *testing.T, port int) {
 }
 
 func TestAScriptMayBeCalledByALinkToIt(t *testing.T) {
+	all, err := filepath.Glob("scripts/*.sh")
+	require.NoError(t, err)
+	for _, name := range all {
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		assert.NotContains(t, string(text), `dirname "$0"`, "%s looks for its neighbours beside the link", name)
+	}
 	here, err := filepath.Abs("scripts")
 	require.NoError(t, err)
 	link := filepath.Join(t.TempDir(), "topics here")

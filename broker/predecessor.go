@@ -22,8 +22,8 @@ import (
 //   - holder: the session is the one that holds this broker's registration. A note that was left behind, as when Apache Kafka took over in between, names a session that is over; and
 //     where nobody holds the registration nothing has to be ended
 //
-// Where one piece is missing the start waits for the timeout, as it always may. Two things go beyond this: a machine whose memory was cloned with the broker in it, and a file system that gives
-// one lock to two processes of one machine. In both there are already two brokers that act as one.
+// Where one piece is missing the start waits for the timeout, as it always may. Two things go beyond this: machines made from one image of a memory, which share the boot's id, with clones of one
+// disk; and a file system that gives one lock to two processes of one machine. In both two brokers act as one already, or are about to.
 
 // sessionNote is what a broker says of its session.
 type sessionNote struct {
