@@ -72,8 +72,10 @@ func startMix(t *testing.T, ibp string, programs []cluster.Program, versions []s
 
 func (m *mixed) create(t *testing.T, topic string, partitions int) {
 	t.Helper()
-	_, err := m.admin.CreateTopic(lane.Patience(t), int32(partitions), 3, nil, topic)
-	require.NoError(t, err)
+	m.eventually(t, topic+" is created", func() error { // for Kafka a deleted topic exists until its own metadata know otherwise
+		_, err := m.admin.CreateTopic(lane.Patience(t), int32(partitions), 3, nil, topic)
+		return err
+	})
 	m.WaitWhole(t, topic, partitions, 3)
 }
 
