@@ -1,6 +1,10 @@
 package config
 
-import "barnabas/config/secret"
+import (
+	"fmt"
+
+	"barnabas/config/secret"
+)
 
 // PasswordEncoder returns what encrypts dynamic passwords with the secret that a key has: password.encoder.secret, or
 // password.encoder.old.secret. nil: it is not set.
@@ -20,10 +24,9 @@ func (v *Values) PasswordEncoder(key string) *secret.Encoder {
 
 // checkPasswords refuses a way of encryption that is not known here, where something would have to be encrypted.
 func (v *Values) checkPasswords() error {
-	const name = "password.encoder.secret"
-	if e := v.PasswordEncoder(name); e != nil {
+	if e := v.PasswordEncoder("password.encoder.secret"); e != nil {
 		if err := e.Check(); err != nil {
-			return &InvalidError{Name: name, Value: "[hidden]", Reason: err.Error()}
+			return fmt.Errorf("passwords cannot be encrypted as password.encoder.* say: %w", err)
 		}
 	}
 	return nil
