@@ -21,6 +21,17 @@ func FuzzDecoders(f *testing.F) {
 			}
 		}
 	}
+	for i, family := range all {
+		if !family.path.MatchString("/delegation_token/tokens/t") { // the trees have none
+			continue
+		}
+		for _, s := range []string{
+			`{"issueTimestamp":1796057212866,"renewers":["User%3Abob","User%3Acarol"],"tokenId":"Kkltlx6OT_-WqbpHSyN_1g","owner":"User%3Aalice","expiryTimestamp":1796143612866,"maxTimestamp":1796662012866,"version":1}`,
+			`{"issueTimestamp":1796057219943,"renewers":[],"tokenRequester":"User%3Aal%20ice","tokenId":"rLayUwjwS2GJMSH1qffCdg","owner":"User%3Abob","expiryTimestamp":1796143619943,"maxTimestamp":1796662019943,"version":3}`,
+		} {
+			f.Add(uint8(i), []byte(s))
+		}
+	}
 	for i, s := range []string{"", "null", "[]", "{}", `{"version":1}`, `{"version":3,"partitions":{"0":[1],"-1":[2],"00":[3]}}`, `{"version":"x"}`,
 		`{"features":{"a":{"max_version_level":40000}},"version":2,"status":1}`, `{"version":5,"endpoints":["A://[::1]:9"],"jmx_port":null}`, "TOPIC", "9223372036854775808"} {
 		f.Add(uint8(i), []byte(s))

@@ -2,7 +2,9 @@ package interop
 
 import (
 	"encoding/base64"
+	"encoding/binary"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -85,6 +87,18 @@ func (m madeToken) proofs() []sasl.Mechanism {
 	return []sasl.Mechanism{a.AsSha256Mechanism(), a.AsSha512Mechanism()}
 }
 
+// moveEnd ends a token a period of milliseconds from now, and gives when that is.
+func (c trusting) moveEnd(t *testing.T, broker int, m madeToken, period int64) int64 {
+	t.Helper()
+	req := kmsg.NewPtrExpireDelegationTokenRequest()
+	req.HMAC, req.ExpiryPeriodMillis = m.hmac, period
+	resp, err := c.at(t, broker, byPassword("alice"), req)
+	require.NoError(t, err)
+	moved := resp.(*kmsg.ExpireDelegationTokenResponse)
+	require.NoError(t, kerr.ErrorForCode(moved.ErrorCode))
+	return moved.ExpiryTimestamp
+}
+
 func (c trusting) create(t *testing.T, broker int, renewers ...string) madeToken {
 	t.Helper()
 	req := kmsg.NewPtrCreateDelegationTokenRequest()
@@ -157,11 +171,7 @@ func TestDelegationTokensAreGoodAtBrokersOfAllKinds(t *testing.T) {
 				knows(broker, func(expires int64) bool { return expires == renewed.ExpiryTimestamp })
 			}
 
-			end := kmsg.NewPtrExpireDelegationTokenRequest()
-			end.HMAC, end.ExpiryPeriodMillis = made.hmac, -1
-			resp, err = c.at(t, way.goes[1], byPassword("alice"), end)
-			require.NoError(t, err)
-			require.NoError(t, kerr.ErrorForCode(resp.(*kmsg.ExpireDelegationTokenResponse).ErrorCode))
+			c.moveEnd(t, way.goes[1], made, -1)
 			for _, broker := range way.goes {
 				knows(broker, func(expires int64) bool { return expires == 0 })
 				_, err := c.at(t, broker, made.proofs()[0], kmsg.NewPtrMetadataRequest())
@@ -211,6 +221,67 @@ var (
 func plainTokens(s said) said {
 	s.out = tokenDates.ReplaceAllString(tokenHMACs.ReplaceAllString(tokenIDs.ReplaceAllString(s.out, "ID$1"), "HMAC"), "DATE")
 	return s
+}
+
+// A holder's session ends with his token at the latest, and the controller removes what is over.
+func TestADelegationTokenThatIsOverLetsNobodyIn(t *testing.T) {
+	c := startTrusting(t, map[string]string{"delegation.token.expiry.check.interval.ms": "50"}, cluster.Barnabas)
+	made := c.create(t, 0)
+	session := func() time.Duration {
+		conn, err := net.Dial("tcp", c.doors[0])
+		require.NoError(t, err)
+		defer conn.Close()
+		lifetime, err := authenticate(t, conn, made.proofs()[0])
+		require.NoError(t, err)
+		return lifetime
+	}
+	lasts := session()
+	assert.Positive(t, lasts)
+	assert.LessOrEqual(t, lasts, time.Hour)
+	until := c.moveEnd(t, 0, made, 60_000)
+	assert.Equal(t, until, c.expiry(t, 0, made))
+	lasts = session()
+	assert.Positive(t, lasts)
+	assert.LessOrEqual(t, lasts, time.Minute)
+	c.moveEnd(t, 0, made, 0)
+	require.Eventually(t, func() bool { return c.expiry(t, 0, made) == 0 }, patience, 10*time.Millisecond)
+	_, err := c.at(t, 0, made.proofs()[0], kmsg.NewPtrMetadataRequest())
+	assert.ErrorIs(t, err, kerr.SaslAuthenticationFailed)
+}
+
+// authenticate goes through the exchange on a connection, and gives how long the session lasts.
+func authenticate(t *testing.T, conn net.Conn, as sasl.Mechanism) (time.Duration, error) {
+	t.Helper()
+	require.NoError(t, conn.SetDeadline(time.Now().Add(patience)))
+	ask := func(req kmsg.Request, resp kmsg.Response) {
+		req.SetVersion(1)
+		resp.SetVersion(1)
+		_, err := conn.Write(kmsg.NewRequestFormatter().AppendRequest(nil, req, 1))
+		require.NoError(t, err)
+		var size [4]byte
+		_, err = io.ReadFull(conn, size[:])
+		require.NoError(t, err)
+		answer := make([]byte, binary.BigEndian.Uint32(size[:]))
+		_, err = io.ReadFull(conn, answer)
+		require.NoError(t, err)
+		require.NoError(t, resp.ReadFrom(answer[4:]))
+	}
+	shake := kmsg.NewPtrSASLHandshakeRequest()
+	shake.Mechanism = as.Name()
+	ask(shake, kmsg.NewPtrSASLHandshakeResponse())
+	session, message, err := as.Authenticate(lane.Patience(t), conn.RemoteAddr().String())
+	for done := false; err == nil && !done; {
+		req, resp := kmsg.NewPtrSASLAuthenticateRequest(), kmsg.NewPtrSASLAuthenticateResponse()
+		req.SASLAuthBytes = message
+		ask(req, resp)
+		if err = kerr.ErrorForCode(resp.ErrorCode); err != nil {
+			break
+		}
+		if done, message, err = session.Challenge(resp.SASLAuthBytes); done {
+			return time.Duration(resp.SessionLifetimeMillis) * time.Millisecond, err
+		}
+	}
+	return 0, err
 }
 
 // Kafka's tool and ours say the same of the same broker, in a life that each gives to tokens of its own.
