@@ -35,6 +35,14 @@ func TestLimitsOfConnectionsThatContradictThemselvesAreRefused(t *testing.T) {
 	}
 }
 
+func TestANumberMayHaveSpacesAroundIt(t *testing.T) {
+	v, err := New(map[string]string{"max.connections": " 10 ", "listener.name.a.max.connections": " 3"})
+	require.NoError(t, err)
+	assert.EqualValues(t, 10, v.Int("max.connections"))
+	assert.EqualValues(t, 3, v.IntForListener("A", "max.connections"))
+	assert.EqualValues(t, 10, v.IntForListener("B", "max.connections"))
+}
+
 func TestLimitsOfConnectionsAreActedOn(t *testing.T) {
 	v, err := New(map[string]string{"max.connection.creation.rate": "10", "max.connections": "10", "max.connections.per.ip": "5", "max.connections.per.ip.overrides": "::1:7",
 		"listener.name.plaintext.max.connections": "3", "listener.name.plaintext.max.connection.creation.rate": "3"})

@@ -167,18 +167,26 @@ func (v *Values) String(name string) string {
 
 // Int returns the value of an INT, SHORT or LONG key. The table has checked it; a key without a value is 0.
 func (v *Values) Int(name string) int64 {
-	n, _ := strconv.ParseInt(v.String(name), 10, 64)
+	return number(v.String(name))
+}
+
+// IntForListener returns the value of an INT, SHORT or LONG key that holds for a listener.
+func (v *Values) IntForListener(listener, name string) int64 { return number(v.ForListener(listener, name)) }
+
+// number reads a value that the table has checked. Dynamic settings may have spaces around them.
+func number(text string) int64 {
+	n, _ := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
 	return n
 }
 
 // Float returns the value of a DOUBLE key.
 func (v *Values) Float(name string) float64 {
-	f, _ := strconv.ParseFloat(v.String(name), 64)
+	f, _ := strconv.ParseFloat(strings.TrimSpace(v.String(name)), 64)
 	return f
 }
 
 // Bool returns the value of a BOOLEAN key.
-func (v *Values) Bool(name string) bool { return strings.EqualFold(v.String(name), "true") }
+func (v *Values) Bool(name string) bool { return strings.EqualFold(strings.TrimSpace(v.String(name)), "true") }
 
 // Millis returns the value of a key in milliseconds as a duration, cut off at the longest one.
 func (v *Values) Millis(name string) time.Duration {
