@@ -57,7 +57,9 @@ func (d *dialer) dial(network, address string, _ time.Duration) (net.Conn, error
 	conn, err := d.connect(ctx, network, address)
 	if err != nil {
 		err = fmt.Errorf("%s: %w", address, err)
-		d.refused.Store(&err)
+		if d.ctx.Err() == nil { // or it was given up, and only says so
+			d.refused.Store(&err)
+		}
 		return nil, err
 	}
 	h := &handshake{Conn: conn, buffered: bufio.NewReaderSize(conn, readBuffer), dialer: d, deadline: time.Now().Add(d.limit)}
