@@ -245,8 +245,7 @@ type child struct {
 	id    int
 	cmd   *exec.Cmd
 	log   string        // file
-	ended chan struct{} // closed when it has
-	err   error         // how
+	ended chan struct{} // closed when it has; its ProcessState tells how
 }
 
 func (q quickstart) startChild(id int) (*child, error) {
@@ -274,7 +273,7 @@ func (q quickstart) startChild(id int) (*child, error) {
 	}
 	go func() {
 		defer close(c.ended)
-		c.err = c.cmd.Wait()
+		_ = c.cmd.Wait()
 	}()
 	return c, nil
 }
