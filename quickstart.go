@@ -136,6 +136,8 @@ func (q quickstart) checkPorts() error {
 			return fmt.Errorf("port %d is meant for %s and for %s; choose another with %s or %s", p.port, other.who, p.who, other.flag, p.flag)
 		}
 		taken[p.port] = p
+	}
+	for _, p := range ports {
 		l, err := net.Listen("tcp", loopback(p.port))
 		if err != nil {
 			return fmt.Errorf("port %d, meant for %s, is in use or not allowed (%v); choose another with %s", p.port, p.who, errors.Unwrap(err), p.flag)
