@@ -167,14 +167,16 @@ func (v *Values) String(name string) string {
 
 // Int returns the value of an INT, SHORT or LONG key. The table has checked it; a key without a value is 0.
 func (v *Values) Int(name string) int64 {
-	return number(v.String(name))
+	return wholeNumber(v.String(name))
 }
 
 // IntForListener returns the value of an INT, SHORT or LONG key that holds for a listener.
-func (v *Values) IntForListener(listener, name string) int64 { return number(v.ForListener(listener, name)) }
+func (v *Values) IntForListener(listener, name string) int64 {
+	return wholeNumber(v.ForListener(listener, name))
+}
 
-// number reads a value that the table has checked. Dynamic settings may have spaces around them.
-func number(text string) int64 {
+// wholeNumber reads a value that the table has checked. Dynamic settings may have spaces around them.
+func wholeNumber(text string) int64 {
 	n, _ := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
 	return n
 }
@@ -186,7 +188,9 @@ func (v *Values) Float(name string) float64 {
 }
 
 // Bool returns the value of a BOOLEAN key.
-func (v *Values) Bool(name string) bool { return strings.EqualFold(strings.TrimSpace(v.String(name)), "true") }
+func (v *Values) Bool(name string) bool {
+	return strings.EqualFold(strings.TrimSpace(v.String(name)), "true")
+}
 
 // Millis returns the value of a key in milliseconds as a duration, cut off at the longest one.
 func (v *Values) Millis(name string) time.Duration {
