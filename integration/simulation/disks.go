@@ -34,7 +34,7 @@ func powerCut(s *Sim, n *node) {
 	}
 	if s.flush == partition.FlushThinISR {
 		n = s.standsAlone(n)
-		if !n.up || !s.othersHold(n) {
+		if !n.up || !s.othersHold(n) || s.aloneUnawares(n) {
 			return
 		}
 	}
@@ -81,6 +81,18 @@ func (s *Sim) standsAlone(n *node) *node {
 		}
 	}
 	return n
+}
+
+// aloneUnawares tells that a node was made the last of an ISR, by a broker that shuts down, and has not heard of it yet: what
+// it holds was not flushed for that. To lose its power now would be the second failure.
+func (s *Sim) aloneUnawares(n *node) bool {
+	for _, p := range n.broker.everyPartition() {
+		state, led := s.facts.states[zkstate.PartitionStatePath(p.TP().Topic, p.TP().Partition)]
+		if st := p.Status(); led && slices.Equal(state.ISR, []int32{n.id}) && !(st.IsLeader && st.LeaderEpoch == state.LeaderEpoch) {
+			return true
+		}
+	}
+	return false
 }
 
 // othersHold tells that nobody else is failing, nor has failed without the controller having dealt with it.
