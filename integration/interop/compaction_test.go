@@ -134,7 +134,7 @@ func startCompactor(t *testing.T, name string, program cluster.Program) *compact
 	versions.SetMaxKeyVersion(int16(kmsg.AddPartitionsToTxn), 3) // later ones are for brokers
 	k := &compactor{name: name, broker: c.Brokers[0], client: franz(t, c, kgo.MaxVersions(versions)), ends: map[string]int64{}}
 	for topic, own := range compactedTopics {
-		configs := map[string]*string{"segment.bytes": kmsg.StringPtr(fmt.Sprint(compactionSegment)), "min.cleanable.dirty.ratio": kmsg.StringPtr("0.01")}
+		configs := map[string]*string{"segment.bytes": kmsg.StringPtr(fmt.Sprint(compactionSegment)), "min.cleanable.dirty.ratio": kmsg.StringPtr("0")} // of a log that grows all the time the last segment is hardly anything
 		for name, value := range own {
 			configs[name] = &value
 		}
