@@ -41,7 +41,7 @@ func startMixed(t *testing.T, ibp string, versions ...string) *mixed {
 	}
 	zk := zktest.Embedded(t)
 	c := cluster.Start(t, zk.Addr(), 1+len(versions), map[string]string{
-		"inter.broker.protocol.version": ibp, "zookeeper.session.timeout.ms": "10000", "replica.lag.time.max.ms": "3000",
+		"inter.broker.protocol.version": ibp, "zookeeper.session.timeout.ms": "10000", "replica.lag.time.max.ms": "30000",
 		"auto.leader.rebalance.enable": "false", "controlled.shutdown.retry.backoff.ms": "500", "file.delete.delay.ms": "500",
 		"min.insync.replicas": "1", "log.message.format.version": ibp,
 	})

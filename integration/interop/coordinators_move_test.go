@@ -29,7 +29,7 @@ func startCircle(t *testing.T, ibp string, programs ...cluster.Program) *circle 
 	all := strconv.Itoa(len(programs))
 	r := &circle{t: t}
 	r.c = cluster.StartMixed(t, zktest.Real(t).Addr(), programs, map[string]string{
-		"inter.broker.protocol.version": ibp, "min.insync.replicas": "1", "default.replication.factor": all, "zookeeper.session.timeout.ms": "6000", "replica.lag.time.max.ms": "3000",
+		"inter.broker.protocol.version": ibp, "min.insync.replicas": "1", "default.replication.factor": all, "zookeeper.session.timeout.ms": "6000", "replica.lag.time.max.ms": "30000",
 		"transaction.state.log.num.partitions": "1", "transaction.state.log.replication.factor": all, "transaction.state.log.min.isr": "1",
 		"offsets.topic.num.partitions": "1", "offsets.topic.replication.factor": all, "group.initial.rebalance.delay.ms": "100",
 		"auto.leader.rebalance.enable": "false", "controlled.shutdown.retry.backoff.ms": "500",

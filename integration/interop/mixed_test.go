@@ -54,7 +54,7 @@ func startMix(t *testing.T, ibp string, programs []cluster.Program, versions []s
 		lane.KafkaJars(t, v)
 	}
 	zk := zktest.Real(t)
-	c := cluster.StartMixed(t, zk.Addr(), programs, map[string]string{"inter.broker.protocol.version": ibp, "min.insync.replicas": "2", "replica.lag.time.max.ms": "3000",
+	c := cluster.StartMixed(t, zk.Addr(), programs, map[string]string{"inter.broker.protocol.version": ibp, "min.insync.replicas": "2", "replica.lag.time.max.ms": "30000",
 		"zookeeper.session.timeout.ms": session, "controlled.shutdown.retry.backoff.ms": "500", "auto.leader.rebalance.enable": "false", "file.delete.delay.ms": "500",
 		"offsets.topic.num.partitions": "1", "transaction.state.log.num.partitions": "1"})
 	client, err := kgo.NewClient(kgo.SeedBrokers(c.Seeds()...), kgo.MetadataMinAge(20*time.Millisecond), kgo.UnknownTopicRetries(-1), kgo.RecordPartitioner(kgo.ManualPartitioner()),

@@ -27,7 +27,7 @@ func TestBrokersThatTrustNobodyCanBeReplacedOneByOne(t *testing.T) {
 		"listener.name.brokers.scram-sha-512.sasl.jaas.config": jaas(scramModule, `username="broker"`, `password="broker-secret"`),
 		"listener.name.brokers.ssl.client.auth":                "required",
 		"listener.name.brokers.connections.max.reauth.ms":      "4000",
-		"min.insync.replicas":                                  "2", "controlled.shutdown.retry.backoff.ms": "500", "replica.lag.time.max.ms": "3000",
+		"min.insync.replicas":                                  "2", "controlled.shutdown.retry.backoff.ms": "500", "replica.lag.time.max.ms": "30000",
 	})
 	kafka := cluster.Kafka("3.9.1")
 	c := cluster.Prepare(t, zk, 3, settings, func(int) map[string]string {
