@@ -22,6 +22,7 @@ type isrChanges struct {
 	waiting map[commitlog.TopicPartition]isrItem
 	busy    bool
 	attempt int
+	refused int // the last attempt that was answered with a member that is not eligible
 }
 
 type isrItem struct {
@@ -90,6 +91,11 @@ func (c *isrChanges) send() {
 		n.later(50*time.Millisecond, func() { c.busy = false; c.send() })
 	}
 	call(n, n.s.nodes[c.b.controllerID-1], controlTimeout, func(target *node, answer func(kmsg.Response)) {
+		// A connection keeps order and repeats nothing. An attempt that came after the answer that a member is not eligible would
+		// make an ISR true that its leader has given up; nothing in the protocol could tell, and Kafka's leaders, too, go on.
+		if mine <= c.refused {
+			return
+		}
 		target.ask(overTheWire(req), answer)
 	}, func(resp kmsg.Response) {
 		if c.attempt != mine {
@@ -101,10 +107,24 @@ func (c *isrChanges) send() {
 			return
 		}
 		c.busy = false
+		if refusesMembers(r) {
+			c.refused = mine
+		}
 		c.answered(items, r)
 		c.send()
 		c.b.afterwards()
 	})
+}
+
+func refusesMembers(r *kmsg.AlterPartitionResponse) bool {
+	for _, t := range r.Topics {
+		for _, p := range t.Partitions {
+			if p.ErrorCode == kerr.IneligibleReplica.Code {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (c *isrChanges) request(items []isrItem) *kmsg.AlterPartitionRequest {
