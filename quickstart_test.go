@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -36,6 +37,7 @@ func startQuickstart(t *testing.T, args ...string) *started {
 	out, err := s.cmd.StdoutPipe()
 	require.NoError(t, err)
 	s.cmd.Stderr = s.cmd.Stdout
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP) // under nohup the program would be as deaf to it as this test
 	require.NoError(t, s.cmd.Start())
 	go func() {
 		defer close(s.lines)

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"barnabas/integration/cluster"
+	"barnabas/integration/lane"
 )
 
 // script runs one of the scripts with the binary under test.
@@ -93,6 +94,7 @@ func awaitGone(t *testing.T, port int) {
 }
 
 func TestAScriptMayBeCalledByALinkToIt(t *testing.T) {
+	lane.Program(t, "readlink") // without it a script looks beside the link
 	all, err := filepath.Glob("scripts/*.sh")
 	require.NoError(t, err)
 	for _, name := range all {

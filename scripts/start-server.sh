@@ -2,7 +2,7 @@
 # start-server.sh NAME COMMAND USAGE [-daemon] [-name X] [-loggc] FILE [ARGUMENT...]: what kafka-server-start.sh and zookeeper-server-start.sh share.
 # With -daemon the server runs in the background and writes to $LOG_DIR/NAME.out (logs/ beside scripts/ by default), its process id to NAME.pid. Both are appended to: there may be several
 # servers of one name, and what the last one said before it died is wanted most once the next has been started.
-here=$(cd "$(dirname "$(readlink -f "$0")")" && pwd) || exit 1
+here=$(cd "$(dirname "$(readlink -f "$0" 2>/dev/null || echo "$0")")" && pwd) || exit 1
 name=$1 command=$2 usage=$3
 shift 3
 daemon=

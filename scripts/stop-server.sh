@@ -1,7 +1,7 @@
 #!/bin/sh
 # stop-server.sh NAME COMMAND NONE: asks the servers that were started with -daemon and this $LOG_DIR to stop; if there is none, every running `barnabas COMMAND` of this user, as the
 # original does. NONE is what to say when there is nothing to stop. A process id that was left behind may be anybody's by now, so what runs under it is looked at.
-here=$(cd "$(dirname "$(readlink -f "$0")")" && pwd) || exit 1
+here=$(cd "$(dirname "$(readlink -f "$0" 2>/dev/null || echo "$0")")" && pwd) || exit 1
 signal=${SIGNAL:-TERM}
 file=${LOG_DIR:-$(dirname "$here")/logs}/$1.pid
 running() { # REGULAR EXPRESSION: ids of this user's processes with such arguments; `broker list` and `broker drain` are tools

@@ -1,2 +1,2 @@
 #!/bin/sh
-exec "$(dirname "$(readlink -f "$0")")/start-server.sh" zookeeper zookeeper "$0 [-daemon] zookeeper.properties" "$@"
+exec "$(dirname "$(readlink -f "$0" 2>/dev/null || echo "$0")")/start-server.sh" zookeeper zookeeper "$0 [-daemon] zookeeper.properties" "$@"

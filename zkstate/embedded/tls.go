@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 
 	"barnabas/ssl"
@@ -13,8 +14,8 @@ import (
 type tlsKeys map[string]string
 
 // config builds what the secure port needs. Keystores may be JKS, PKCS12 or PEM, told by ssl.keyStore.type or the file's name; clients must
-// show a certificate that the trust store vouches for, unless ssl.clientAuth says otherwise. The certificate opens the door and no
-// more: the ACL scheme x509 is not there.
+// show a certificate that the trust store vouches for, unless ssl.clientAuth says otherwise. The
+// certificate's name is the client's identity of the scheme x509.
 func (k tlsKeys) config() (*tls.Config, error) {
 	keys, err := k.store("keyStore")
 	if err != nil {
@@ -43,6 +44,23 @@ func (k tlsKeys) config() (*tls.Config, error) {
 	}
 	c.ClientCAs = trust.Trust()
 	return c, nil
+}
+
+// certificateOf is the name in the verified certificate of the other side, as Java writes it; "" when there is none.
+func certificateOf(conn net.Conn) string {
+	secure, ok := conn.(*tls.Conn)
+	if !ok {
+		return ""
+	}
+	chains := secure.ConnectionState().VerifiedChains
+	if len(chains) == 0 {
+		return ""
+	}
+	name, err := ssl.DistinguishedName(chains[0][0].RawSubject)
+	if err != nil {
+		return ""
+	}
+	return name
 }
 
 // store reads the keystore that ssl.<which>.location names.

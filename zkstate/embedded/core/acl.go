@@ -37,7 +37,7 @@ func (m *Machine) permits(c *conn, acl []proto.ACL, perm int32) bool {
 
 func matches(who identity, aclID string) bool {
 	switch who.scheme {
-	case "digest":
+	case "digest", "x509":
 		return who.id == aclID
 	case "ip":
 		prefix, err := ipPrefix(aclID)
@@ -77,12 +77,13 @@ func (m *Machine) effectiveACL(c *conn, want []proto.ACL) ([]proto.ACL, proto.Co
 			continue
 		}
 		switch {
-		case a.Scheme == "world" && a.ID == "anyone", a.Scheme == "digest" && validDigestID(a.ID), a.Scheme == "ip" && validIPID(a.ID):
+		case a.Scheme == "world" && a.ID == "anyone", a.Scheme == "digest" && validDigestID(a.ID), a.Scheme == "ip" && validIPID(a.ID),
+			a.Scheme == "x509" && a.ID != "":
 			out = append(out, a)
 		case a.Scheme == "auth":
 			known := false
 			for _, who := range c.auth {
-				if who.scheme == "digest" {
+				if who.scheme == "digest" || who.scheme == "x509" {
 					known = true
 					out = append(out, proto.ACL{Perms: a.Perms, Scheme: who.scheme, ID: who.id})
 				}
@@ -133,6 +134,13 @@ func (m *Machine) authenticate(c *conn, h proto.Header, req proto.Request) {
 		c.add(identity{"digest", digest})
 	}
 	answer(proto.OK)
+}
+
+// Certified tells by which name a client's certificate knows it, which the server has verified. It is to follow Connect.
+func (m *Machine) Certified(id Conn, name string) {
+	if c := m.conns[id]; c != nil {
+		c.add(identity{"x509", name})
+	}
 }
 
 func (c *conn) add(who identity) {
