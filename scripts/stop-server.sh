@@ -9,7 +9,7 @@ running() { # REGULAR EXPRESSION: ids of this user's processes with such argumen
 }
 pids=
 if [ -f "$file" ]; then
-	pids=$(running " $2 --config " | grep -Fx -f "$file")
+	pids=$(running " $2 --config " | awk 'NR == FNR { started[$1]; next } $1 in started' "$file" -)
 	rm -f "$file"
 fi
 if [ -z "$pids" ]; then
