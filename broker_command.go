@@ -44,7 +44,9 @@ func brokerCommand() *cli.Command {
 			}
 			log := newLog()
 			logEffects(values, log)
-			node, err := startNode(values, log)
+			will := makeWill(values, log)
+			defer will.revoke()
+			node, err := startNode(values, will, log)
 			if err != nil {
 				return err
 			}

@@ -25,7 +25,7 @@ func main() {
 		Suggest:                true,
 		UseShortOptionHandling: true,
 		EnableBashCompletion:   true,
-		Commands:               slices.Concat([]*cli.Command{quickstartCommand(), brokerCommand(), zookeeperCommand(), consoleCommand()}, native.Commands(), kafkaCommands()),
+		Commands:               slices.Concat([]*cli.Command{quickstartCommand(), brokerCommand(), zookeeperCommand(), consoleCommand(), lastWillCommand()}, native.Commands(), kafkaCommands()),
 		ExitErrHandler:         func(*cli.Context, error) {}, // errors are printed once, below
 	}
 	err := app.Run(native.Arrange(os.Args, app.Commands))

@@ -20,6 +20,10 @@ import (
 	"barnabas/zkstate/sasl"
 )
 
+// ballastBytes are allocated and never touched. They cost no memory, but the garbage collector, which waits until as much was allocated as it found alive, counts them: without ballast a broker, whose
+// live heap is some 10 MB, collects after each 10 MB of small requests.
+const ballastBytes = 16 << 20
+
 // node is one broker with its part of the controller and the ZooKeeper session that both live by. It is the only place that knows all three: it makes them, and passes on what becomes
 // of the session.
 type node struct {
@@ -30,6 +34,8 @@ type node struct {
 	sender     *controllerSender
 	metrics    *metrics.Server // nil: nobody asks for them
 	console    *servedConsole  // nil: nobody looks
+	will       *lastWill       // nil: there is none
+	ballast    []byte
 
 	cancel   context.CancelFunc
 	events   *zkstate.Subscription
@@ -41,8 +47,8 @@ const (
 	stopTimeout   = 60 * time.Second
 )
 
-// startNode starts a broker and returns when it is registered and serves requests.
-func startNode(v *config.Values, log *logrus.Entry) (*node, error) {
+// startNode starts a broker and returns when it is registered and serves requests. will, which may be nil, is told the broker's sessions.
+func startNode(v *config.Values, will *lastWill, log *logrus.Entry) (*node, error) {
 	if v.String("zookeeper.connect") == "" {
 		return nil, errors.New("zookeeper.connect is not set: a broker needs ZooKeeper")
 	}
@@ -50,19 +56,37 @@ func startNode(v *config.Values, log *logrus.Entry) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	secure, err := ssl.ZooKeeper(v.String)
+	cfg, err := zooKeeper(v, log)
 	if err != nil {
 		return nil, err
+	}
+	zk, err := zkstate.Connect(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("ZooKeeper at %s: %w", v.String("zookeeper.connect"), err)
+	}
+	n := &node{log: log, zk: zk, will: will, ballast: make([]byte, ballastBytes)}
+	if err := n.start(v, users); err != nil {
+		zk.Close()
+		return nil, err
+	}
+	return n, nil
+}
+
+// zooKeeper is how the configuration says that ZooKeeper is to be spoken to.
+func zooKeeper(v *config.Values, log *logrus.Entry) (zkstate.Config, error) {
+	secure, err := ssl.ZooKeeper(v.String)
+	if err != nil {
+		return zkstate.Config{}, err
 	}
 	account, err := zooKeeperAccount()
 	if err != nil {
-		return nil, err
+		return zkstate.Config{}, err
 	}
 	if v.Bool("zookeeper.set.acl") && account == nil && (secure == nil || v.String("zookeeper.ssl.keystore.location") == "") {
-		return nil, errors.New("zookeeper.set.acl is true, but ZooKeeper would not know whose the nodes are: neither zookeeper.ssl.client.enable with zookeeper.ssl.keystore.location is set, " +
+		return zkstate.Config{}, errors.New("zookeeper.set.acl is true, but ZooKeeper would not know whose the nodes are: neither zookeeper.ssl.client.enable with zookeeper.ssl.keystore.location is set, " +
 			"nor does KAFKA_OPTS name a JAAS file (-Djava.security.auth.login.config=FILE) with a section Client")
 	}
-	zk, err := zkstate.Connect(zkstate.Config{
+	return zkstate.Config{
 		Servers:        v.String("zookeeper.connect"),
 		TLS:            secure,
 		SASL:           account,
@@ -71,16 +95,7 @@ func startNode(v *config.Values, log *logrus.Entry) (*node, error) {
 		MaxInFlight:    int(v.Int("zookeeper.max.in.flight.requests")),
 		SecureACLs:     v.Bool("zookeeper.set.acl"),
 		Log:            log.WithField("part", "zookeeper"),
-	})
-	if err != nil {
-		return nil, fmt.Errorf("ZooKeeper at %s: %w", v.String("zookeeper.connect"), err)
-	}
-	n := &node{log: log, zk: zk}
-	if err := n.start(v, users); err != nil {
-		zk.Close()
-		return nil, err
-	}
-	return n, nil
+	}, nil
 }
 
 // zooKeeperAccount is as whom ZooKeeper is to know this process; nil: as nobody.
@@ -133,7 +148,7 @@ func (n *node) start(v *config.Values, users console.Users) error {
 		events.Close()
 		return errors.Join(err, n.stopParts())
 	}
-	n.controller.SessionReady()
+	n.registered()
 	n.events = events
 	n.watching.Go(func() { n.watch(ctx, events.C(), generation) })
 	return nil
@@ -183,7 +198,7 @@ func (n *node) register(ctx context.Context) bool {
 	for {
 		err := n.broker.Register(ctx)
 		if err == nil {
-			n.controller.SessionReady()
+			n.registered()
 			return true
 		}
 		if _, now := n.zk.Session(); now != generation || errors.Is(err, zkstate.ErrSessionExpired) || ctx.Err() != nil {
@@ -195,6 +210,18 @@ func (n *node) register(ctx context.Context) bool {
 		case <-ctx.Done():
 			return false
 		}
+	}
+}
+
+// registered lets what depends on the broker's node go on.
+func (n *node) registered() {
+	n.controller.SessionReady()
+	if n.will == nil {
+		return
+	}
+	id, _ := n.zk.Session()
+	if key, known := n.zk.SessionKey(id); known {
+		n.will.bequeath(key)
 	}
 }
 

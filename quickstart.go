@@ -75,7 +75,7 @@ func (q quickstart) run() error {
 	if q.brokers > 1 {
 		return q.runChildren(zk)
 	}
-	node, err := startNode(values, q.log)
+	node, err := startNode(values, nil, q.log)
 	if err != nil {
 		return err
 	}

@@ -88,7 +88,10 @@ func TestAKilledBrokerIsBackAtOnce(t *testing.T) {
 				programs[0] = cluster.Kafka(setup.kafka)
 			}
 			zk := zktest.Embedded(t)
-			c := cluster.StartMixed(t, zk.Addr(), programs, map[string]string{"zookeeper.session.timeout.ms": slowSessionMs, "min.insync.replicas": "2", "inter.broker.protocol.version": setup.ibp})
+			c := cluster.StartMixed(t, zk.Addr(), programs, map[string]string{
+				"barnabas.last.will.enable":    "false", // as where it dies with the broker
+				"zookeeper.session.timeout.ms": slowSessionMs, "min.insync.replicas": "2", "inter.broker.protocol.version": setup.ibp,
+			})
 			createTopic(t, c.Seeds(), loaded, partitions, 3)
 			registrations := openRegistry(t, zk.Addr())
 			load := history.Start(t, history.Config{Seeds: c.Seeds(), Topic: loaded, Producers: 2, PerSecond: 2000, MaxValue: 200})
