@@ -1,19 +1,15 @@
 package commitlog
 
 import (
-	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/sirupsen/logrus"
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"barnabas/broker/record"
-	"barnabas/broker/vfs"
 )
 
 // Manager owns the log directories of one broker and every log in them. Its methods may be called from any goroutine.
@@ -46,39 +42,6 @@ type Manager struct {
 	deletions deletions
 	stop      chan struct{}
 	running   sync.WaitGroup
-}
-
-// managedDir is a log directory with what the manager keeps of it.
-type managedDir struct {
-	path        string
-	life        atomic.Pointer[logDir] // the present one
-	lock        vfs.Lock               // written under Manager.mu, by one caller at a time; held from then on until Close, also while the directory is offline
-	clean       bool                   // the marker of a clean shutdown was there when the manager was opened
-	brokerEpoch int64                  // that the marker told
-	flusher     flusher
-	checkpoint  sync.Mutex // held while checkpoints are written
-	written     map[string]map[TopicPartition]int64
-}
-
-// err is why the directory is offline, nil while it works.
-func (d *managedDir) err() error { return d.life.Load().err() }
-
-func (d *managedDir) fail(cause error) error { return d.life.Load().fail(cause) }
-
-// unchanged tells that a checkpoint was last written with the same offsets.
-func (d *managedDir) unchanged(name string, offsets map[TopicPartition]int64) bool {
-	last, ok := d.written[name]
-	return ok && maps.Equal(last, offsets)
-}
-
-// DirInfo describes one log directory.
-type DirInfo struct {
-	Path string
-	Err  error  // why the directory is offline; nil while it works
-	Full bool   // it is offline for lack of room only, and Reopen may bring it back
-	Lock string // which file is locked (vfs.Lock); "" if none is
-	Logs int
-	Size int64 // bytes of all logs in it
 }
 
 func (cfg *ManagerConfig) setDefaults() {
@@ -166,79 +129,6 @@ func load(cfg ManagerConfig) (*Manager, error) {
 		return nil, fmt.Errorf("no log directory can be used: %w", m.dirs[0].err())
 	}
 	return m, nil
-}
-
-// lockDirs makes the directories and takes their locks. A lock that somebody else holds is no fault of the disk: two
-// brokers on one directory destroy it, so Open fails.
-func (m *Manager) lockDirs() error {
-	if len(m.dirs) == 0 {
-		return errors.New("no log directory is given")
-	}
-	for _, d := range m.dirs {
-		if err := m.lockDir(d); errors.Is(err, vfs.ErrLocked) {
-			return err
-		} else if err != nil {
-			_ = d.fail(err)
-		}
-	}
-	return nil
-}
-
-func (m *Manager) lockDir(d *managedDir) error {
-	if d.lock != nil {
-		return nil
-	}
-	if err := m.makeDir(d.path); err != nil {
-		return err
-	}
-	lock, err := m.cfg.FS.Lock(filepath.Join(d.path, lockFile))
-	if errors.Is(err, vfs.ErrLocked) {
-		return fmt.Errorf("log directory %s is in use by another broker: %w", d.path, err)
-	}
-	if err == nil {
-		m.mu.Lock()
-		d.lock = lock
-		m.mu.Unlock()
-	}
-	return err
-}
-
-// makeDir makes a log directory that does not exist, durably.
-func (m *Manager) makeDir(path string) error {
-	if _, err := m.cfg.FS.Stat(path); err == nil {
-		return nil
-	}
-	if err := m.cfg.FS.MkdirAll(path, 0o755); err != nil {
-		return err
-	}
-	return m.cfg.FS.SyncDir(filepath.Dir(path))
-}
-
-func (m *Manager) unlock() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, d := range m.dirs {
-		if d.lock != nil {
-			_ = d.lock.Close()
-			d.lock = nil
-		}
-	}
-}
-
-func (m *Manager) anyOnline() bool {
-	for _, d := range m.dirs {
-		if d.err() == nil {
-			return true
-		}
-	}
-	return false
-}
-
-func (m *Manager) dirFailed(dir string, err error) {
-	m.log.WithField("dir", dir).Errorf("log directory goes offline: %v", err)
-	if m.cfg.OnDirFailure != nil {
-		m.cfg.OnDirFailure(dir, err)
-	}
 }
 
 // Get returns the current log of a partition, or nil.
@@ -338,89 +228,6 @@ func (m *Manager) lookup(tp TopicPartition, future bool) *Log {
 	return m.logs(future)[tp]
 }
 
-// Delete renames the partition's directory to NAME.UUID-delete and forgets the log; files go after file.delete.delay.ms.
-func (m *Manager) Delete(tp TopicPartition) error { return m.retire(tp, deletedDir, false) }
-
-// DeleteFuture deletes the log that was to replace the partition's current one.
-func (m *Manager) DeleteFuture(tp TopicPartition) error { return m.retire(tp, deletedDir, true) }
-
-// SetAside renames the partition's directory to NAME.UUID-stray and forgets the log; its files are kept.
-func (m *Manager) SetAside(tp TopicPartition) error { return m.retire(tp, strayDir, false) }
-
-func (m *Manager) retire(tp TopicPartition, state dirState, isFuture bool) error {
-	l := m.forget(tp, isFuture)
-	if l == nil {
-		return nil
-	}
-	if err := l.parent.err(); err != nil {
-		return err
-	}
-	return m.putAway(l, state)
-}
-
-// forget takes a log out of the maps.
-func (m *Manager) forget(tp TopicPartition, isFuture bool) *Log {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.forgetLocked(tp, isFuture)
-}
-
-func (m *Manager) forgetLocked(tp TopicPartition, isFuture bool) *Log {
-	logs := m.logs(isFuture)
-	l := logs[tp]
-	if l == nil {
-		return nil
-	}
-	delete(logs, tp)
-	l.parent.logs--
-	if !isFuture {
-		delete(m.mu.highMarks, tp)
-	}
-	return l
-}
-
-// putAway gives the directory of a log that is in no map any more its last name.
-func (m *Manager) putAway(l *Log, state dirState) error {
-	if l.cleaned.Load() >= 0 {
-		// A topic of the same name that is created anew has nothing that is clean.
-		if err := m.writeCleanedOffsets(m.dirOf(l)); err != nil {
-			return err
-		}
-	}
-	name, err := dirName(l.tp, state)
-	if err != nil {
-		return err
-	}
-	path, err := l.rename(name, true)
-	if err != nil {
-		return err
-	}
-	if state == deletedDir {
-		m.removeLater(l.parent, l.Config().FileDeleteDelayMs, []string{path})
-	}
-	return nil
-}
-
-// rename gives the log's directory another name, durably; retire takes the log out of use.
-func (l *Log) rename(name string, retire bool) (string, error) {
-	l.flushing.Lock()
-	defer l.flushing.Unlock()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err := l.parent.err(); err != nil {
-		return "", err
-	}
-	to := filepath.Join(l.parent.path, name)
-	if retire {
-		l.retire()
-	}
-	if err := l.env.fs.Rename(l.Dir(), to); err != nil {
-		return "", l.parent.fail(err)
-	}
-	l.place.dir.Store(&to)
-	return to, l.parent.fail(l.env.fs.SyncDir(l.parent.path))
-}
-
 // All returns the current logs in no particular order.
 func (m *Manager) All() []*Log { return m.list(false) }
 
@@ -451,30 +258,6 @@ func (m *Manager) every(d *logDir) []*Log {
 		}
 	}
 	return list
-}
-
-// Dirs describes the log directories in the order of the configuration.
-func (m *Manager) Dirs() []DirInfo {
-	var infos []DirInfo
-	for _, d := range m.dirs {
-		life := d.life.Load()
-		info := DirInfo{Path: d.path, Err: life.err(), Full: life.full(), Lock: m.lockOf(d)}
-		for _, l := range m.every(life) {
-			info.Logs++
-			info.Size += l.Size()
-		}
-		infos = append(infos, info)
-	}
-	return infos
-}
-
-func (m *Manager) lockOf(d *managedDir) string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if d.lock == nil {
-		return ""
-	}
-	return d.lock.Identity()
 }
 
 // UpdateTopicConfig gives every log of the topic new settings.
@@ -508,91 +291,4 @@ func (m *Manager) CleanBrokerEpoch() int64 {
 		}
 	}
 	return epoch
-}
-
-// Close stops the background work, flushes every log, writes checkpoints and the marker of a clean shutdown, and
-// unlocks the directories. A directory that has failed gets no marker.
-func (m *Manager) Close() error {
-	m.mu.Lock()
-	if m.mu.closed {
-		m.mu.Unlock()
-		return nil
-	}
-	m.mu.closed = true
-	m.mu.Unlock()
-	m.reopening.Lock() // a directory that is just being reopened is waited for, and closed with the others
-	defer m.reopening.Unlock()
-	m.ConfigureCleaner(CleanerConfig{})
-	close(m.stop)
-	for _, d := range m.dirs {
-		d.flusher.stop()
-	}
-	m.running.Wait()
-	var errs []error
-	for _, d := range m.dirs {
-		errs = append(errs, m.closeDir(d))
-	}
-	m.env.files.closeAll()
-	m.unlock()
-	return errors.Join(errs...)
-}
-
-func (m *Manager) isClosed() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.mu.closed
-}
-
-// closeWorkers is how many logs of a directory are closed side by side: it is fsync that takes the time.
-const closeWorkers = 8
-
-func (m *Manager) closeDir(d *managedDir) error {
-	if d.err() != nil {
-		return nil // told when it failed
-	}
-	logs := m.every(d.life.Load())
-	err := inParallel(closeWorkers, len(logs), func(i int) error {
-		if logs[i].corrupt.Load() != nil {
-			return nil
-		}
-		return logs[i].close()
-	})
-	if err != nil {
-		return err
-	}
-	if err := m.checkpointDir(d); err != nil {
-		return err
-	}
-	// Last: it says that all of the above is on disk (H44).
-	return d.fail(writeCleanShutdown(m.cfg.FS, d.path, m.cfg.BrokerEpoch()))
-}
-
-// inParallel calls work for 0..n-1 on a few goroutines and waits for all; the errors are joined.
-func inParallel(workers, n int, work func(i int) error) error {
-	var (
-		wg   sync.WaitGroup
-		mu   sync.Mutex
-		next int
-		errs []error
-	)
-	for range min(workers, n) {
-		wg.Go(func() {
-			for {
-				mu.Lock()
-				i := next
-				next++
-				mu.Unlock()
-				if i >= n {
-					return
-				}
-				if err := work(i); err != nil {
-					mu.Lock()
-					errs = append(errs, err)
-					mu.Unlock()
-				}
-			}
-		})
-	}
-	wg.Wait()
-	return errors.Join(errs...)
 }
