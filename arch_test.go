@@ -20,6 +20,7 @@ var mayImport = map[string][]string{
 	"zkstate":          {"zkstate/embedded/client", "zkstate/embedded/proto", "zkstate/sasl"}, // what the common library leaves out
 	"zkstate/sasl":     {},
 	"ssl":              {},
+	"oauth":            {"ssl"},
 	"zkstate/embedded": {"zkstate/embedded/...", "ssl"},
 	"zkstate/zktest":   {"zkstate/embedded", "zkstate/embedded/...", "integration/lane"},
 	"admin":            {"zkstate", "config", "config/secret", "broker/acl"},
@@ -29,7 +30,7 @@ var mayImport = map[string][]string{
 
 	"broker/acl":         {},
 	"broker/token":       {"broker/acl"},
-	"broker/auth":        {"broker/wire"},
+	"broker/auth":        {"broker/wire", "oauth"},
 	"broker/vfs":         {},
 	"broker/record":      {},
 	"broker/purgatory":   {},
@@ -46,11 +47,11 @@ var mayImport = map[string][]string{
 	"broker/txn":         {"broker/coordinator", "broker/record"},
 	"broker/fetcher":     {"broker/wire", "broker/record", "broker/peer", "broker/partition", "broker/commitlog", "broker/vfs"},
 	"broker/api":         {"broker/wire", "broker/acl", "broker/token", "broker/quota", "broker/group", "broker/txn", "broker/record", "broker/metadata", "broker/partition", "broker/commitlog", "broker/vfs", "admin"},
-	"broker":             {"broker/...", "zkstate", "config", "config/secret", "admin", "ssl"},
+	"broker":             {"broker/...", "zkstate", "config", "config/secret", "admin", "ssl", "oauth"},
 
 	"controller": {"zkstate", "config", "admin", "broker/wire", "broker/peer"},
 
-	"tools":             {"broker/wire", "broker/auth", "ssl", "broker/acl", "broker/record", "zkstate", "config", "config/secret", "admin", "admin/plan", "admin/cluster", "tools/..."},
+	"tools":             {"broker/wire", "broker/auth", "ssl", "broker/acl", "broker/record", "zkstate", "config", "config/secret", "admin", "admin/plan", "admin/cluster", "tools/...", "oauth"},
 	"tools/native":      {"tools", "tools/spelling", "admin/cluster", "admin/health", "admin/plan"},
 	"tools/console":     {"tools/native", "admin/cluster", "admin/health", "admin/plan"}, // serves the native tools' documents
 	"tools/spelling":    {},
@@ -72,7 +73,7 @@ var oneDoor = map[string]struct {
 	"github.com/go-zookeeper/zk":                     {[]string{"zkstate", "tools/zkshell"}, "zkstate is the only door to ZooKeeper; the shell shows znodes as they are"},
 	"github.com/prometheus/client_golang/prometheus": {[]string{"broker/metrics"}, "the other rooms count, and know of no registry"},
 	"go.etcd.io/bbolt":                               {[]string{"zkstate/embedded"}, "only the embedded ZooKeeper keeps a database"},
-	"net/http":                                       {[]string{"broker/metrics", "tools/console"}, "the broker speaks Kafka's protocol; what it counts, and the pages for people, are asked for over HTTP"},
+	"net/http":                                       {[]string{"broker/metrics", "tools/console", "oauth"}, "the broker speaks Kafka's protocol; what it counts, the pages for people, and who issues bearer tokens are asked over HTTP"},
 }
 
 type listed struct {

@@ -109,7 +109,7 @@ func Open(ctx context.Context, v *config.Values, zk *zkstate.Client, log *logrus
 	if err := b.openLive(ctx); err != nil {
 		return nil, err
 	}
-	if b.security, err = newSecurity(b.live.values(), credentials, tokens); err != nil {
+	if b.security, err = newSecurity(ctx, b.live.values(), credentials, tokens, b.log.WithField("part", "security")); err != nil {
 		return nil, err
 	}
 	b.tokens = tokens
@@ -509,6 +509,9 @@ func (b *Broker) Serve(controller Controller) {
 		b.following.Go(func() {
 			b.tokens.sweep(ctx, v.Millis("delegation.token.expiry.check.interval.ms"), controller.IsActive)
 		})
+	}
+	for _, keep := range b.security.keepers {
+		b.following.Go(func() { keep(ctx) })
 	}
 	b.registrations.changed = b.dispatcher.RegistrationsChanged
 	registered := b.zk.Subscribe()

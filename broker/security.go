@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
@@ -12,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/sirupsen/logrus"
 	"github.com/twmb/franz-go/pkg/sasl"
 
 	"barnabas/broker/auth"
@@ -28,6 +30,7 @@ type security struct {
 	logins      config.JAASFile
 	credentials *credentials // nil: no listener needs them
 	tokens      *tokens      // nil: there are none
+	log         *logrus.Entry
 
 	listeners []netserver.Listener
 	gate      *auth.Gate
@@ -37,10 +40,12 @@ type security struct {
 	// What of it is taken from key stores, which may be altered while the broker runs: by listener, of those who come by it and of this broker towards others.
 	encryption map[string]*atomic.Pointer[tls.Config]
 	towards    map[string]*atomic.Pointer[outbound]
+
+	keepers []func(context.Context) // each keeps something fresh until its context ends
 }
 
-func newSecurity(v *config.Values, credentials *credentials, tokens *tokens) (*security, error) {
-	s := &security{values: v, tokens: tokens, encryption: map[string]*atomic.Pointer[tls.Config]{}, towards: map[string]*atomic.Pointer[outbound]{}}
+func newSecurity(ctx context.Context, v *config.Values, credentials *credentials, tokens *tokens, log *logrus.Entry) (*security, error) {
+	s := &security{values: v, tokens: tokens, log: log, encryption: map[string]*atomic.Pointer[tls.Config]{}, towards: map[string]*atomic.Pointer[outbound]{}}
 	listeners, err := v.Listeners()
 	if err != nil {
 		return nil, err
@@ -58,15 +63,15 @@ func newSecurity(v *config.Values, credentials *credentials, tokens *tokens) (*s
 		}
 		s.listeners = append(s.listeners, bound)
 	}
-	if s.gate, err = s.newGate(listeners); err != nil {
+	if s.gate, err = s.newGate(ctx, listeners); err != nil {
 		return nil, err
 	}
-	if s.between, err = s.towardsBrokers(listeners, v.InterBrokerListener()); err != nil {
+	if s.between, err = s.towardsBrokers(ctx, listeners, v.InterBrokerListener()); err != nil {
 		return nil, err
 	}
 	s.control = s.between
 	if name := v.ControlListener(); name != v.InterBrokerListener() {
-		s.control, err = s.towardsBrokers(listeners, name)
+		s.control, err = s.towardsBrokers(ctx, listeners, name)
 	}
 	return s, err
 }
@@ -153,7 +158,7 @@ func (s *security) read(v *config.Values, inbound func(listener string, encrypti
 }
 
 // newGate makes what stands before the handlers of requests.
-func (s *security) newGate(listeners []config.Listener) (*auth.Gate, error) {
+func (s *security) newGate(ctx context.Context, listeners []config.Listener) (*auth.Gate, error) {
 	g := &auth.Gate{
 		Offers:       map[string][]auth.Offer{},
 		MaxFrame:     int32(s.values.Int("sasl.server.max.receive.size")),
@@ -164,7 +169,7 @@ func (s *security) newGate(listeners []config.Listener) (*auth.Gate, error) {
 			continue
 		}
 		for _, name := range config.SplitList(s.values.ForListener(l.Name, "sasl.enabled.mechanisms")) {
-			m, err := s.mechanism(l.Name, name)
+			m, err := s.mechanism(ctx, l.Name, name)
 			if err != nil {
 				return nil, fmt.Errorf("listener %s: %w", l.Name, err)
 			}
@@ -181,12 +186,14 @@ func (s *security) usesCredentials(listeners []config.Listener) bool {
 	})
 }
 
-func (s *security) mechanism(listener, name string) (auth.Mechanism, error) {
+func (s *security) mechanism(ctx context.Context, listener, name string) (auth.Mechanism, error) {
 	switch name {
 	case config.ScramSHA256:
 		return auth.NewScram256(s.known(name), rand.Text), nil
 	case config.ScramSHA512:
 		return auth.NewScram512(s.known(name), rand.Text), nil
+	case config.OAuthBearer:
+		return s.bearers(ctx, listener)
 	}
 	modules, err := s.values.Logins(listener, name, s.logins)
 	if err != nil {
@@ -217,7 +224,7 @@ func (s *security) known(mechanism string) auth.Known {
 }
 
 // towardsBrokers is how this broker goes to others by a listener of theirs.
-func (s *security) towardsBrokers(listeners []config.Listener, name string) (out peer.Security, err error) {
+func (s *security) towardsBrokers(ctx context.Context, listeners []config.Listener, name string) (out peer.Security, err error) {
 	at := slices.IndexFunc(listeners, func(l config.Listener) bool { return l.Name == name })
 	if at < 0 {
 		return out, fmt.Errorf("the listener between brokers, %s, is not among listeners", name)
@@ -234,7 +241,7 @@ func (s *security) towardsBrokers(listeners []config.Listener, name string) (out
 		out.TLS = func(addr string) *tls.Config { return (*current.Load())(addr) }
 	}
 	if l.Authenticated() {
-		if out.SASL, err = s.login(name, s.values.ForListener(name, "sasl.mechanism.inter.broker.protocol")); err != nil {
+		if out.SASL, err = s.login(ctx, name, s.values.ForListener(name, "sasl.mechanism.inter.broker.protocol")); err != nil {
 			return out, fmt.Errorf("listener %s: %w", name, err)
 		}
 	}
@@ -242,7 +249,10 @@ func (s *security) towardsBrokers(listeners []config.Listener, name string) (out
 }
 
 // login is the client's side of a mechanism, as the user that JAAS names.
-func (s *security) login(listener, mechanism string) (sasl.Mechanism, error) {
+func (s *security) login(ctx context.Context, listener, mechanism string) (sasl.Mechanism, error) {
+	if mechanism == config.OAuthBearer {
+		return s.bearer(ctx, listener)
+	}
 	modules, err := s.values.Logins(listener, mechanism, s.logins)
 	if err != nil {
 		return nil, err

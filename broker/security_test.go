@@ -40,7 +40,7 @@ func secured(t *testing.T, changes map[string]string) (*security, error) {
 	}
 	v, err := config.New(set)
 	require.NoError(t, err)
-	return newSecurity(v, newCredentials(nil, quiet()), nil)
+	return newSecurity(t.Context(), v, newCredentials(nil, quiet()), nil, quiet())
 }
 
 func TestListenersOfferWhatTheirSettingsSay(t *testing.T) {

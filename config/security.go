@@ -14,7 +14,7 @@ const (
 )
 
 // Mechanisms lists them.
-var Mechanisms = []string{Plain, ScramSHA256, ScramSHA512}
+var Mechanisms = []string{Plain, ScramSHA256, ScramSHA512, OAuthBearer}
 
 // Encrypted and Authenticated tell what a listener's protocol asks for.
 func (l Listener) Encrypted() bool     { return strings.HasSuffix(l.Protocol, "SSL") }
@@ -31,6 +31,14 @@ func (v *Values) ForListener(listener, name string) string {
 		return own
 	}
 	return v.String(name)
+}
+
+// ForMechanism returns the value of a key that holds for a mechanism on a listener: its own, else that of the listener, else that of all.
+func (v *Values) ForMechanism(listener, mechanism, name string) string {
+	if own, set := v.forMechanism(listener, mechanism, name); set {
+		return own
+	}
+	return v.ForListener(listener, name)
 }
 
 // forMechanism returns the value of a key that holds for a mechanism on a listener.
@@ -80,7 +88,7 @@ func (v *Values) checkSecurity(listeners []Listener) error {
 	invalid := func(name, value, reason string) error { return &InvalidError{Name: name, Value: value, Reason: reason} }
 	for _, name := range v.Names() {
 		k := LookupBroker(name)
-		if k != nil && slices.Contains(foreign, k.Name) && v.set[name] != "" && (k.Default == nil || *k.Default != v.set[name]) {
+		if k != nil && slices.Contains(foreign, k.Name) && v.set[name] != "" && (k.Default == nil || *k.Default != v.set[name]) && !servesClass(name, k, v.set[name]) {
 			return invalid(name, v.set[name], "it is Java code, which this broker cannot run")
 		}
 	}

@@ -71,6 +71,9 @@ func login(settings map[string]string) (sasl.Mechanism, error) {
 	if err != nil {
 		return nil, err
 	}
+	if name == config.OAuthBearer {
+		return bearerLogin(settings, modules)
+	}
 	account, found := config.Login(modules, name)
 	if !found {
 		return nil, &badArgument{fmt.Sprintf("neither sasl.jaas.config nor the section KafkaClient of a JAAS file that KAFKA_OPTS names says as which user to authenticate by %s", name)}

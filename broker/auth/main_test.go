@@ -11,5 +11,5 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestTheExchangeIsPure(t *testing.T) {
-	purecore.Check(t, ".", "mechanism.go", "plain.go", "scram.go", "session.go")
+	purecore.Check(t, ".", "mechanism.go", "oauth.go", "plain.go", "scram.go", "session.go")
 }

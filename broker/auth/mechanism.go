@@ -20,8 +20,9 @@ type Exchange interface {
 // Identity is who a client has proven to be.
 type Identity struct {
 	User string
-	// ByToken tells that the proof was a delegation token of that user (KIP-48), which is good until Expires.
+	// ByToken tells that the proof was a delegation token of that user (KIP-48).
 	ByToken bool
+	// Expires is when the proof ends; zero: never.
 	Expires time.Time
 }
 

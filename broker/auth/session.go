@@ -54,7 +54,7 @@ const (
 //
 // After SaslHandshake version 0 tokens are frames without a header (KIP-43), after version 1 they are SaslAuthenticate (KIP-152). A
 // session that has a lifetime may be begun anew on the same connection, by the same principal and mechanism (KIP-368). A session that
-// was begun by a delegation token ends with the token at the latest.
+// was begun by a token ends with the token at the latest: at once, where clocks differ and a mechanism takes a token that is over.
 type Session struct {
 	offers    []Offer
 	stage     stage
@@ -189,7 +189,7 @@ func (s *Session) token(frame []byte, now time.Time) Verdict {
 	}
 	resp.SASLAuthBytes = append([]byte{}, answer...)
 	if p != nil && !s.expires.IsZero() {
-		resp.SessionLifetimeMillis = s.expires.Sub(now).Milliseconds()
+		resp.SessionLifetimeMillis = max(0, s.expires.Sub(now).Milliseconds())
 	}
 	return Verdict{Answer: wire.AppendResponse(nil, h, resp), Proven: p, ByToken: s.byToken}
 }
@@ -209,7 +209,7 @@ func (s *Session) step(token []byte, now time.Time) ([]byte, *wire.Principal, er
 	}
 	s.principal, s.byToken, s.stage, s.exchange = p, shown.ByToken, proven, nil
 	s.expires = shown.Expires
-	if limit := now.Add(s.mechanism.Lifetime); s.mechanism.Lifetime > 0 && (!shown.ByToken || limit.Before(shown.Expires)) {
+	if limit := now.Add(s.mechanism.Lifetime); s.mechanism.Lifetime > 0 && (shown.Expires.IsZero() || limit.Before(shown.Expires)) {
 		s.expires = limit
 	}
 	return answer, &p, nil
