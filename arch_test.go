@@ -19,18 +19,20 @@ var mayImport = map[string][]string{
 	"config/secret":    {},
 	"zkstate":          {"zkstate/embedded/client", "zkstate/embedded/proto", "zkstate/sasl"}, // what the common library leaves out
 	"zkstate/sasl":     {},
-	"ssl":              {},
+	"ssl":              {"javaregexp"},
+	"kerberos":         {"javaregexp"},
+	"javaregexp":       {},
 	"oauth":            {"ssl"},
 	"zkstate/embedded": {"zkstate/embedded/...", "ssl"},
 	"zkstate/zktest":   {"zkstate/embedded", "zkstate/embedded/...", "integration/lane"},
 	"admin":            {"zkstate", "config", "config/secret", "broker/acl"},
 	"admin/plan":       {},
-	"admin/cluster":    {"admin/plan"},
+	"admin/cluster":    {"admin", "admin/plan", "broker/acl"},
 	"admin/health":     {"admin/cluster", "admin/plan"},
 
 	"broker/acl":         {},
 	"broker/token":       {"broker/acl"},
-	"broker/auth":        {"broker/wire", "oauth"},
+	"broker/auth":        {"broker/wire", "kerberos", "oauth"},
 	"broker/vfs":         {},
 	"broker/record":      {},
 	"broker/purgatory":   {},
@@ -47,13 +49,21 @@ var mayImport = map[string][]string{
 	"broker/txn":         {"broker/coordinator", "broker/record"},
 	"broker/fetcher":     {"broker/wire", "broker/record", "broker/peer", "broker/partition", "broker/commitlog", "broker/vfs"},
 	"broker/api":         {"broker/wire", "broker/acl", "broker/token", "broker/quota", "broker/group", "broker/txn", "broker/record", "broker/metadata", "broker/partition", "broker/commitlog", "broker/vfs", "admin"},
-	"broker":             {"broker/...", "zkstate", "config", "config/secret", "admin", "ssl", "oauth"},
+	"broker":             {"broker/...", "zkstate", "config", "config/secret", "admin", "ssl", "kerberos", "oauth"},
 
 	"controller": {"zkstate", "config", "admin", "broker/wire", "broker/peer"},
 
-	"tools":             {"broker/wire", "broker/auth", "ssl", "broker/acl", "broker/record", "zkstate", "config", "config/secret", "admin", "admin/plan", "admin/cluster", "tools/...", "oauth"},
+<<<<<<< arch_test.go
+	"tools":             {"broker/wire", "broker/auth", "ssl", "broker/acl", "broker/record", "zkstate", "config", "config/secret", "admin", "admin/plan", "admin/cluster", "tools/...", "kerberos", "oauth"},
 	"tools/native":      {"tools", "tools/spelling", "admin/cluster", "admin/health", "admin/plan"},
 	"tools/console":     {"tools/native", "admin/cluster", "admin/health", "admin/plan"}, // serves the native tools' documents
+=======
+	"tools":             {"broker/wire", "broker/auth", "ssl", "broker/acl", "broker/record", "zkstate", "config", "config/secret", "admin", "admin/plan", "admin/cluster", "tools/..."},
+	"tools/native":      {"tools", "tools/spelling", "tools/znode", "tools/logdir", "tools/dumplog", "admin", "admin/cluster", "admin/health", "admin/plan", "broker/acl", "broker/commitlog", "broker/record", "zkstate"},
+	"tools/console":     {"tools/native", "admin", "broker/acl", "admin/cluster", "admin/health", "admin/plan"}, // serves the native tools' documents
+	"tools/znode":       {"zkstate"},
+	"tools/logdir":      {"broker/vfs", "broker/commitlog"},
+>>>>>>> /tmp/native/tree/arch_test.go
 	"tools/spelling":    {},
 	"tools/options":     {"tools/spelling"},
 	"tools/subcommands": {"tools/spelling"},

@@ -3,8 +3,9 @@ package ssl
 import (
 	"fmt"
 	"regexp"
-	"strconv"
 	"strings"
+
+	"barnabas/javaregexp"
 )
 
 // Mapping is ssl.principal.mapping.rules (KIP-371): how a distinguished name becomes the name of a principal. The first rule that
@@ -97,62 +98,8 @@ func (m *Mapping) Name(distinguished string) (string, error) {
 			return distinguished, nil
 		}
 		if r.whole.MatchString(distinguished) {
-			return r.letters(r.replace(distinguished)), nil
+			return r.letters(javaregexp.Replace(r.part, distinguished, r.replacement, true)), nil
 		}
 	}
 	return "", fmt.Errorf("no rule of ssl.principal.mapping.rules applies to %s", distinguished)
-}
-
-func (r *rule) replace(name string) string {
-	var out strings.Builder
-	at := 0
-	for _, found := range r.part.FindAllStringSubmatchIndex(name, -1) {
-		out.WriteString(name[at:found[0]])
-		r.expand(&out, name, found)
-		at = found[1]
-	}
-	out.WriteString(name[at:])
-	return out.String()
-}
-
-// expand writes the replacement: $1 and ${name} stand for groups, a backslash takes its meaning from what follows. A number takes as
-// many digits as there are groups for; one for which there is no group stands for itself.
-func (r *rule) expand(out *strings.Builder, name string, found []int) {
-	group := func(i int) {
-		if i >= 0 && found[2*i] >= 0 {
-			out.WriteString(name[found[2*i]:found[2*i+1]])
-		}
-	}
-	text := r.replacement
-	for i := 0; i < len(text); i++ {
-		switch {
-		case text[i] == '\\' && i+1 < len(text):
-			i++
-			out.WriteByte(text[i])
-		case text[i] == '$':
-			rest := text[i+1:]
-			if label, _, ended := strings.Cut(strings.TrimPrefix(rest, "{"), "}"); ended && strings.HasPrefix(rest, "{") {
-				group(r.part.SubexpIndex(label))
-				i += len(label) + 2
-				continue
-			}
-			digits := 0
-			for end := 1; end <= len(rest); end++ {
-				n, err := strconv.ParseUint(rest[:end], 10, 16)
-				if err != nil || int(n) > r.part.NumSubexp() {
-					break
-				}
-				digits = end
-			}
-			if digits == 0 {
-				out.WriteByte('$')
-				continue
-			}
-			n, _ := strconv.Atoi(rest[:digits])
-			group(n)
-			i += digits
-		default:
-			out.WriteByte(text[i])
-		}
-	}
 }

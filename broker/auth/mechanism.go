@@ -12,8 +12,9 @@ type Mechanism interface {
 
 // Exchange is one client's attempt.
 type Exchange interface {
-	// Step takes what the client sent and gives what to send it. When proven names a user, the client is that user and the exchange is
-	// over. After an error it is over, too; a [Refusal] may be told to the client, another error may not.
+	// Step takes what the client sent and gives what to send it; a nil answer is none. When proven names a user, the client is that user
+	// and the exchange is over. After an error it is over, too; a [Refusal] may be told to the client, another error may not, and of a
+	// [Transient] one it is told nothing.
 	Step(client []byte) (answer []byte, proven Identity, err error)
 }
 
@@ -30,3 +31,10 @@ type Identity struct {
 type Refusal string
 
 func (r Refusal) Error() string { return string(r) }
+
+// Transient is an error that the client's next attempt may not meet. An answer would be the last word for a client; a connection that
+// ends is not.
+type Transient struct{ Err error }
+
+func (t Transient) Error() string { return t.Err.Error() }
+func (t Transient) Unwrap() error { return t.Err }

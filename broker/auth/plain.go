@@ -38,7 +38,7 @@ func (p *Plain) Step(client []byte) (answer []byte, proven Identity, err error) 
 	if actingAs != "" && actingAs != user {
 		return nil, Identity{}, Refusal("Authentication failed: Client requested an authorization id that is different from username")
 	}
-	return nil, Identity{User: user}, nil
+	return []byte{}, Identity{User: user}, nil
 }
 
 // equal compares in a time that tells nothing of either, their lengths included.

@@ -166,8 +166,11 @@ func (s *Session) token(frame []byte, now time.Time) Verdict {
 		if err != nil {
 			return Verdict{Failure: s.failure(err)}
 		}
-		framed := binary.BigEndian.AppendUint32(nil, uint32(len(answer)))
-		return Verdict{Answer: append(framed, answer...), Proven: p, ByToken: s.byToken}
+		v := Verdict{Proven: p, ByToken: s.byToken}
+		if answer != nil { // a client by GSSAPI waits for no answer to its last message
+			v.Answer = append(binary.BigEndian.AppendUint32(nil, uint32(len(answer))), answer...)
+		}
+		return v
 	}
 	h, body, err := wire.ParseHeader(frame)
 	if err != nil {
@@ -182,6 +185,9 @@ func (s *Session) token(frame []byte, now time.Time) Verdict {
 	}
 	resp := kmsg.NewPtrSASLAuthenticateResponse()
 	answer, p, err := s.step(decoded.(*kmsg.SASLAuthenticateRequest).SASLAuthBytes, now)
+	if transient := (Transient{}); errors.As(err, &transient) {
+		return Verdict{Failure: s.failure(err)}
+	}
 	if err != nil {
 		resp.ErrorCode = kerr.SaslAuthenticationFailed.Code
 		resp.ErrorMessage = kmsg.StringPtr(s.told(err))

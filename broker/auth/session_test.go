@@ -265,3 +265,46 @@ func TestATokenThatHasExpiredProvesNothing(t *testing.T) {
 	assert.Nil(t, v.Proven)
 	assert.Equal(t, kerr.SaslAuthenticationFailed.Code, answered(t, v, 2).ErrorCode)
 }
+
+// wordless is a mechanism that says nothing, in as many messages as it wants; it ends with err, or knows alice.
+type wordless struct {
+	wants int
+	err   error
+}
+
+func (m *wordless) Name() string    { return "WORDLESS" }
+func (m *wordless) Begin() Exchange { return &wordless{m.wants, m.err} }
+func (m *wordless) Step([]byte) ([]byte, Identity, error) {
+	if m.wants--; m.wants > 0 {
+		return []byte{}, Identity{}, nil
+	}
+	if m.err != nil {
+		return nil, Identity{}, m.err
+	}
+	return nil, Identity{User: "alice"}, nil
+}
+
+func TestTheLastMessageMayHaveNoAnswer(t *testing.T) {
+	s := NewSession([]Offer{{&wordless{wants: 2}, 0}})
+	require.NoError(t, s.Take(handshake(0, "WORDLESS"), began).Failure)
+	v := s.Take(nil, began)
+	require.NoError(t, v.Failure)
+	assert.Equal(t, []byte{0, 0, 0, 0}, v.Answer)
+	v = s.Take([]byte{1}, began)
+	require.NoError(t, v.Failure)
+	assert.Nil(t, v.Answer)
+	assert.Equal(t, "alice", v.Proven.Name)
+
+	s = NewSession([]Offer{{&wordless{wants: 2}, 0}})
+	authenticate(t, s, began, "WORDLESS", "")
+	v = s.Take(token(2, ""), began)
+	assert.Empty(t, answered(t, v, 2).SASLAuthBytes, "a request has an answer")
+	assert.Equal(t, "alice", v.Proven.Name)
+}
+
+func TestAFailureThatMayPassIsNotTold(t *testing.T) {
+	s := NewSession([]Offer{{&wordless{err: Transient{errTokenExpired}}, 0}})
+	v := authenticate(t, s, began, "WORDLESS", "x")
+	assert.ErrorIs(t, v.Failure, errTokenExpired)
+	assert.Nil(t, v.Answer)
+}

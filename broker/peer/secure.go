@@ -89,7 +89,7 @@ func (cfg *Config) authenticate(ctx context.Context, socket net.Conn) (time.Dura
 	if err != nil {
 		return 0, err
 	}
-	for {
+	for done := false; ; {
 		req := kmsg.NewPtrSASLAuthenticateRequest()
 		req.Version, req.SASLAuthBytes = authenticateVersion, token
 		if answer, err = x.ask(req); err != nil {
@@ -102,14 +102,15 @@ func (cfg *Config) authenticate(ctx context.Context, socket net.Conn) (time.Dura
 			}
 			return 0, err
 		}
-		done, next, err := session.Challenge(resp.SASLAuthBytes)
-		if err != nil {
-			return 0, err
+		if !done {
+			if done, token, err = session.Challenge(resp.SASLAuthBytes); err != nil {
+				return 0, err
+			}
+			if !done || len(token) > 0 { // a last word of ours is answered, too
+				continue
+			}
 		}
-		if done {
-			return time.Duration(resp.SessionLifetimeMillis) * time.Millisecond, nil
-		}
-		token = next
+		return time.Duration(resp.SessionLifetimeMillis) * time.Millisecond, nil
 	}
 }
 
