@@ -53,17 +53,11 @@ var mayImport = map[string][]string{
 
 	"controller": {"zkstate", "config", "admin", "broker/wire", "broker/peer"},
 
-<<<<<<< arch_test.go
 	"tools":             {"broker/wire", "broker/auth", "ssl", "broker/acl", "broker/record", "zkstate", "config", "config/secret", "admin", "admin/plan", "admin/cluster", "tools/...", "kerberos", "oauth"},
-	"tools/native":      {"tools", "tools/spelling", "admin/cluster", "admin/health", "admin/plan"},
-	"tools/console":     {"tools/native", "admin/cluster", "admin/health", "admin/plan"}, // serves the native tools' documents
-=======
-	"tools":             {"broker/wire", "broker/auth", "ssl", "broker/acl", "broker/record", "zkstate", "config", "config/secret", "admin", "admin/plan", "admin/cluster", "tools/..."},
 	"tools/native":      {"tools", "tools/spelling", "tools/znode", "tools/logdir", "tools/dumplog", "admin", "admin/cluster", "admin/health", "admin/plan", "broker/acl", "broker/commitlog", "broker/record", "zkstate"},
 	"tools/console":     {"tools/native", "admin", "broker/acl", "admin/cluster", "admin/health", "admin/plan"}, // serves the native tools' documents
 	"tools/znode":       {"zkstate"},
 	"tools/logdir":      {"broker/vfs", "broker/commitlog"},
->>>>>>> /tmp/native/tree/arch_test.go
 	"tools/spelling":    {},
 	"tools/options":     {"tools/spelling"},
 	"tools/subcommands": {"tools/spelling"},

@@ -262,7 +262,7 @@ func patternOf(r zkstate.Resource) acl.Pattern {
 }
 
 func resourceOf(p acl.Pattern) zkstate.Resource {
-	return zkstate.Resource{Type: zkstate.ResourceType(ACLWord(p.Resource.String())), Name: p.Name, Prefixed: p.Type == kmsg.ACLResourcePatternTypePrefixed}
+	return zkstate.Resource{Type: zkstate.ResourceType(acl.Word(p.Resource.String())), Name: p.Name, Prefixed: p.Type == kmsg.ACLResourcePatternTypePrefixed}
 }
 
 // entriesOf reads a node's entries, each once. A word that is not known stays an entry that says nothing.
@@ -283,16 +283,7 @@ func entriesOf(from []zkstate.ACLEntry) []acl.Entry {
 func nodeEntries(from []acl.Entry) []zkstate.ACLEntry {
 	entries := make([]zkstate.ACLEntry, len(from))
 	for i, e := range from {
-		entries[i] = zkstate.ACLEntry{Principal: e.Principal, Host: e.Host, Operation: ACLWord(e.Operation.String()), Permission: ACLWord(e.Permission.String())}
+		entries[i] = zkstate.ACLEntry{Principal: e.Principal, Host: e.Host, Operation: acl.Word(e.Operation.String()), Permission: acl.Word(e.Permission.String())}
 	}
 	return entries
-}
-
-// ACLWord is a name of the protocol as it stands in nodes and on command lines.
-func ACLWord(code string) string {
-	var b strings.Builder
-	for _, part := range strings.Split(code, "_") {
-		b.WriteString(part[:1] + strings.ToLower(part[1:]))
-	}
-	return b.String()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/pbkdf2"
+	"crypto/rand"
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/base64"
@@ -31,10 +32,10 @@ const (
 	ScramSHA512 ScramMechanism = 2
 )
 
-// Bounds on iterations, as Kafka has them.
+// Bounds on iterations, as Kafka has them. Its tools take the least when nothing is said.
 const (
-	minScramIterations = 4096
-	maxScramIterations = 16384
+	MinScramIterations = 4096
+	MaxScramIterations = 16384
 )
 
 var scramNames = map[ScramMechanism]string{ScramSHA256: "SCRAM-SHA-256", ScramSHA512: "SCRAM-SHA-512"}
@@ -44,6 +45,18 @@ var scramMechanisms = []ScramMechanism{ScramSHA256, ScramSHA512}
 
 // String is the mechanism's name, which is also the key of the setting.
 func (m ScramMechanism) String() string { return scramNames[m] }
+
+// ScramMechanisms are all of them, in the order of answers.
+func ScramMechanisms() []ScramMechanism { return slices.Clone(scramMechanisms) }
+
+// ParseScramMechanism reads the name of one.
+func ParseScramMechanism(name string) (ScramMechanism, bool) {
+	at := slices.IndexFunc(scramMechanisms, func(m ScramMechanism) bool { return m.String() == name })
+	if at < 0 {
+		return 0, false
+	}
+	return scramMechanisms[at], true
+}
 
 func (m ScramMechanism) hash() func() hash.Hash {
 	if m == ScramSHA512 {
@@ -61,6 +74,14 @@ type ScramCredential struct {
 // SaltPassword is what clients send instead of a password. iterations is at least 1.
 func SaltPassword(m ScramMechanism, password string, salt []byte, iterations int) ([]byte, error) {
 	return pbkdf2.Key(m.hash(), password, salt, iterations, m.hash()().Size())
+}
+
+// NewSalt makes a salt of the size that Kafka's tool gives it.
+func NewSalt() []byte {
+	const size = 24
+	salt := make([]byte, size)
+	_, _ = rand.Read(salt) // never fails
+	return salt
 }
 
 // NewScramCredential makes the credential of a salted password.
@@ -266,9 +287,9 @@ func checkScram(user string, upsertions []ScramUpsertion, deletions []ScramDelet
 		switch {
 		case u.Mechanism.String() == "":
 			return failed(kerr.UnsupportedSaslMechanism, "Unknown SCRAM mechanism")
-		case u.Iterations > maxScramIterations:
+		case u.Iterations > MaxScramIterations:
 			return failed(kerr.UnacceptableCredential, "Too many iterations")
-		case u.Iterations < minScramIterations:
+		case u.Iterations < MinScramIterations:
 			return failed(kerr.UnacceptableCredential, "Too few iterations")
 		}
 		touched[u.Mechanism]++

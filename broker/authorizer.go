@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/sirupsen/logrus"
 
@@ -29,17 +28,11 @@ func newAuthorizer(ctx context.Context, zk *zkstate.Client, v *config.Values, lo
 	if v.String("authorizer.class.name") == "" {
 		return nil, nil
 	}
-	policy := acl.Policy{SuperUsers: map[acl.Principal]bool{}, AllowUnlisted: v.Bool("allow.everyone.if.no.acl.found")}
-	for user := range strings.SplitSeq(v.String("super.users"), ";") {
-		if user = strings.TrimSpace(user); user == "" {
-			continue
-		}
-		principal, err := acl.ParsePrincipal(user)
-		if err != nil {
-			return nil, fmt.Errorf("super.users: %w", err)
-		}
-		policy.SuperUsers[principal] = true
+	superUsers, err := acl.ParseSuperUsers(v.String("super.users"))
+	if err != nil {
+		return nil, fmt.Errorf("super.users: %w", err)
 	}
+	policy := acl.Policy{SuperUsers: superUsers, AllowUnlisted: v.Bool("allow.everyone.if.no.acl.found")}
 	a := &authorizer{ACLs: admin.NewACLs(zk, policy), zk: zk, log: log}
 	if err := zk.ThroughSessions(ctx, "reading access lists", func() error { return a.Load(ctx) }); err != nil {
 		return nil, err

@@ -7,7 +7,6 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"barnabas/admin"
 	"barnabas/broker/acl"
 	"barnabas/tools/options"
 )
@@ -146,39 +145,21 @@ func resourceFilters(set *options.Set, pattern kmsg.ACLResourcePatternType) []ac
 	return filters
 }
 
-// need is what a role does to resources of a type.
-type need struct {
-	resource kmsg.ACLResourceType // ANY: whatever was named
-	ops      []kmsg.ACLOperation
-}
-
-var (
-	producerNeeds = []need{
-		{kmsg.ACLResourceTypeTopic, []kmsg.ACLOperation{kmsg.ACLOperationCreate, kmsg.ACLOperationWrite, kmsg.ACLOperationDescribe}},
-		{kmsg.ACLResourceTypeTransactionalId, []kmsg.ACLOperation{kmsg.ACLOperationWrite, kmsg.ACLOperationDescribe}},
-	}
-	idempotentNeed = need{kmsg.ACLResourceTypeCluster, []kmsg.ACLOperation{kmsg.ACLOperationIdempotentWrite}}
-	consumerNeeds  = []need{
-		{kmsg.ACLResourceTypeTopic, []kmsg.ACLOperation{kmsg.ACLOperationDescribe, kmsg.ACLOperationRead}},
-		{kmsg.ACLResourceTypeGroup, []kmsg.ACLOperation{kmsg.ACLOperationRead}},
-	}
-)
-
 // needs are those of the roles that were named, or the operations that were spelled out.
-func needs(set *options.Set) ([]need, error) {
+func needs(set *options.Set) ([]acl.Need, error) {
 	if !set.Has("producer") && !set.Has("consumer") {
 		ops, err := readOperations(set)
-		return []need{{kmsg.ACLResourceTypeAny, ops}}, err
+		return []acl.Need{{Resource: kmsg.ACLResourceTypeAny, Operations: ops}}, err
 	}
-	var all []need
+	var all []acl.Need
 	if set.Has("producer") {
-		all = append(all, producerNeeds...)
+		all = append(all, acl.ProducerNeeds()...)
 	}
 	if set.Has("idempotent") {
-		all = append(all, idempotentNeed)
+		all = append(all, acl.IdempotentNeed())
 	}
 	if set.Has("consumer") {
-		all = append(all, consumerNeeds...)
+		all = append(all, acl.ConsumerNeeds()...)
 	}
 	return all, nil
 }
@@ -191,12 +172,12 @@ func entriesAsked(set *options.Set, filters []acl.Filter) ([]aclsOn, error) {
 	}
 	var on []aclsOn
 	for _, n := range needed {
-		entries, err := entriesOf(set, n.ops)
+		entries, err := entriesOf(set, n.Operations)
 		if err != nil {
 			return nil, err
 		}
 		for _, f := range filters {
-			if f.Resource == n.resource || n.resource == kmsg.ACLResourceTypeAny {
+			if f.Resource == n.Resource || n.Resource == kmsg.ACLResourceTypeAny {
 				on = withEntries(on, f, entries)
 			}
 		}
@@ -284,7 +265,7 @@ var allOperations = []kmsg.ACLOperation{
 func operationWords(ops []kmsg.ACLOperation) []string {
 	words := make([]string, len(ops))
 	for i, op := range ops {
-		words[i] = admin.ACLWord(op.String())
+		words[i] = acl.Word(op.String())
 	}
 	return words
 }

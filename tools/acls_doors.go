@@ -1,15 +1,16 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"barnabas/admin"
+	"barnabas/admin/cluster"
 	"barnabas/broker/acl"
 	"barnabas/tools/options"
 	"barnabas/zkstate"
@@ -31,71 +32,17 @@ type aclsByBroker struct{ client *kgo.Client }
 
 func (s *aclsByBroker) close() { s.client.Close() }
 
-func (s *aclsByBroker) find(f acl.Filter) (found []acl.Binding, err error) {
-	req := kmsg.NewPtrDescribeACLsRequest()
-	req.ResourceType, req.ResourceName, req.ResourcePatternType = f.Resource, f.Name, f.Type
-	req.Principal, req.Host, req.Operation, req.PermissionType = f.Principal, f.Host, f.Operation, f.Permission
-	resp, err := req.RequestWith(context.Background(), s.client)
-	if err != nil {
-		return nil, err
-	}
-	if err := answered(resp.ErrorCode, resp.ErrorMessage); err != nil {
-		return nil, err
-	}
-	for _, r := range resp.Resources {
-		for _, a := range r.ACLs {
-			found = append(found, acl.Binding{
-				Pattern: acl.Pattern{Resource: r.ResourceType, Name: r.ResourceName, Type: r.ResourcePatternType},
-				Entry:   acl.Entry{Principal: a.Principal, Host: a.Host, Operation: a.Operation, Permission: a.PermissionType},
-			})
-		}
-	}
-	return found, nil
+func (s *aclsByBroker) find(f acl.Filter) ([]acl.Binding, error) {
+	return cluster.New(s.client).ACLs(context.Background(), f)
 }
 
 func (s *aclsByBroker) create(bindings []acl.Binding) error {
-	req := kmsg.NewPtrCreateACLsRequest()
-	for _, b := range bindings {
-		c := kmsg.NewCreateACLsRequestCreation()
-		c.ResourceType, c.ResourceName, c.ResourcePatternType = b.Resource, b.Name, b.Type
-		c.Principal, c.Host, c.Operation, c.PermissionType = b.Principal, b.Host, b.Operation, b.Permission
-		req.Creations = append(req.Creations, c)
-	}
-	resp, err := req.RequestWith(context.Background(), s.client)
-	if err != nil {
-		return err
-	}
-	for _, r := range resp.Results {
-		if err := answered(r.ErrorCode, r.ErrorMessage); err != nil {
-			return err
-		}
-	}
-	return nil
+	failed, err := cluster.New(s.client).AddACLs(context.Background(), bindings)
+	return cmp.Or(append([]error{err}, failed...)...)
 }
 
 func (s *aclsByBroker) remove(filters []acl.Filter) error {
-	req := kmsg.NewPtrDeleteACLsRequest()
-	for _, f := range filters {
-		to := kmsg.NewDeleteACLsRequestFilter()
-		to.ResourceType, to.ResourceName, to.ResourcePatternType = f.Resource, f.Name, f.Type
-		to.Principal, to.Host, to.Operation, to.PermissionType = f.Principal, f.Host, f.Operation, f.Permission
-		req.Filters = append(req.Filters, to)
-	}
-	resp, err := req.RequestWith(context.Background(), s.client)
-	if err != nil {
-		return err
-	}
-	for _, r := range resp.Results {
-		if err := answered(r.ErrorCode, r.ErrorMessage); err != nil {
-			return err
-		}
-		for _, b := range r.MatchingACLs {
-			if err := answered(b.ErrorCode, b.ErrorMessage); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return cluster.New(s.client).RemoveACLs(context.Background(), filters)
 }
 
 // aclsByZooKeeper does what a broker's authorizer does.

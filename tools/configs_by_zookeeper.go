@@ -375,7 +375,7 @@ func clientSetting(kind zkstate.EntityType, s setting) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		salt := newSalt()
+		salt := admin.NewSalt()
 		salted, err := admin.SaltPassword(scramMechanism(s.key), password, salt, iterations)
 		if err != nil {
 			return "", err

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"barnabas/admin"
 	"barnabas/zkstate"
 )
 
@@ -95,9 +96,10 @@ func TestASettingIsShownWithWhereItComesFrom(t *testing.T) {
 }
 
 func TestAQuotaIsShownWithItsEntity(t *testing.T) {
-	e := kmsg.NewDescribeClientQuotasResponseEntry()
-	e.Entity = []kmsg.DescribeClientQuotasResponseEntryEntity{{Type: "client-id", Name: nil}, {Type: "user", Name: kmsg.StringPtr("alice")}}
-	e.Values = []kmsg.DescribeClientQuotasResponseEntryValue{{Key: "producer_byte_rate", Value: 2097152}, {Key: "consumer_byte_rate", Value: 50}}
+	e := admin.QuotaDescription{
+		Entity: admin.QuotaEntity{{Type: admin.ClientIDPart}, {Type: admin.UserPart, Name: kmsg.StringPtr("alice")}},
+		Values: []admin.QuotaValue{{Key: "producer_byte_rate", Value: 2097152}, {Key: "consumer_byte_rate", Value: 50}},
+	}
 	assert.Equal(t, "Quota configs for user-principal 'alice', the default client-id are consumer_byte_rate=50.0, producer_byte_rate=2097152.0", quotaLine(e))
 }
 

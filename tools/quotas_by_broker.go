@@ -2,8 +2,6 @@ package tools
 
 import (
 	"context"
-	"crypto/rand"
-	"errors"
 	"fmt"
 	"slices"
 	"sort"
@@ -34,27 +32,21 @@ func (s *configsByBroker) needAPI(req kmsg.Request) error {
 }
 
 // quotasOf reads the quotas of the entities that are asked for, and of no others.
-func (s *configsByBroker) quotasOf(a configsAsked) ([]kmsg.DescribeClientQuotasResponseEntry, error) {
-	req := kmsg.NewPtrDescribeClientQuotasRequest()
-	if err := s.needAPI(req); err != nil {
+func (s *configsByBroker) quotasOf(a configsAsked) ([]admin.QuotaDescription, error) {
+	if err := s.needAPI(kmsg.NewPtrDescribeClientQuotasRequest()); err != nil {
 		return nil, err
 	}
-	req.Strict = true
+	var filters []admin.QuotaFilter
 	for i, t := range a.types {
-		c := kmsg.NewDescribeClientQuotasRequestComponent()
-		c.EntityType, c.MatchType = quotaPart[t], kmsg.QuotasMatchType(admin.MatchAny)
+		f := admin.QuotaFilter{Type: quotaPart[t], Match: admin.MatchAny}
 		if i < len(a.names) {
-			if c.MatchType = kmsg.QuotasMatchType(admin.MatchDefault); a.names[i] != "" {
-				c.MatchType, c.Match = kmsg.QuotasMatchType(admin.MatchExact), kmsg.StringPtr(a.names[i])
+			if f.Match = admin.MatchDefault; a.names[i] != "" {
+				f.Match, f.Name = admin.MatchExact, &a.names[i]
 			}
 		}
-		req.Components = append(req.Components, c)
+		filters = append(filters, f)
 	}
-	resp, err := req.RequestWith(context.Background(), s.client)
-	if err != nil {
-		return nil, err
-	}
-	return resp.Entries, answered(resp.ErrorCode, resp.ErrorMessage)
+	return cluster.New(s.client).Quotas(context.Background(), true, filters...)
 }
 
 func (s *configsByBroker) describeQuotas(a configsAsked) error {
@@ -76,7 +68,7 @@ func (s *configsByBroker) describeQuotas(a configsAsked) error {
 	return nil
 }
 
-func quotaLine(e kmsg.DescribeClientQuotasResponseEntry) string {
+func quotaLine(e admin.QuotaDescription) string {
 	var who []string
 	for _, shown := range shownParts {
 		for _, part := range e.Entity {
@@ -98,32 +90,22 @@ func quotaLine(e kmsg.DescribeClientQuotasResponseEntry) string {
 }
 
 func (s *configsByBroker) describeCredentials(users []string) error {
-	req := kmsg.NewPtrDescribeUserSCRAMCredentialsRequest()
-	if err := s.needAPI(req); err != nil {
+	if err := s.needAPI(kmsg.NewPtrDescribeUserSCRAMCredentialsRequest()); err != nil {
 		return err
 	}
-	for _, name := range users {
-		u := kmsg.NewDescribeUserSCRAMCredentialsRequestUser()
-		u.Name = name
-		req.Users = append(req.Users, u)
-	}
-	resp, err := req.RequestWith(context.Background(), s.client)
+	found, err := cluster.New(s.client).Users(context.Background(), users...)
 	if err != nil {
 		return err
 	}
-	if err := answered(resp.ErrorCode, resp.ErrorMessage); err != nil {
-		return err
-	}
-	sort.Slice(resp.Results, func(i, j int) bool { return resp.Results[i].User < resp.Results[j].User })
-	for _, r := range resp.Results {
-		if r.ErrorCode != 0 {
-			continue // has none
+	for _, u := range found {
+		if u.Err != nil {
+			continue
 		}
 		var infos []string
-		for _, c := range r.CredentialInfos {
-			infos = append(infos, fmt.Sprintf("%s=iterations=%d", admin.ScramMechanism(c.Mechanism), c.Iterations))
+		for _, c := range u.Credentials {
+			infos = append(infos, fmt.Sprintf("%s=iterations=%d", c.Mechanism, c.Iterations))
 		}
-		fmt.Fprintf(s.f.stdout, "SCRAM credential configs for user-principal '%s' are %s\n", r.User, strings.Join(infos, ", "))
+		fmt.Fprintf(s.f.stdout, "SCRAM credential configs for user-principal '%s' are %s\n", u.User, strings.Join(infos, ", "))
 	}
 	return nil
 }
@@ -185,82 +167,51 @@ func (s *configsByBroker) alterQuotas(a configsAsked) error {
 		return err
 	}
 	has := func(key string) bool {
-		return len(existing) > 0 && slices.ContainsFunc(existing[0].Values, func(v kmsg.DescribeClientQuotasResponseEntryValue) bool { return v.Key == key })
+		return len(existing) > 0 && slices.ContainsFunc(existing[0].Values, func(v admin.QuotaValue) bool { return v.Key == key })
 	}
 	if err := missingSettings(a.remove, has); err != nil {
 		return err
 	}
-	entry := kmsg.NewAlterClientQuotasRequestEntry()
+	var entity admin.QuotaEntity
 	for i, t := range a.types {
-		e := kmsg.NewAlterClientQuotasRequestEntryEntity()
-		if e.Type = quotaPart[t]; a.names[i] != "" {
-			e.Name = kmsg.StringPtr(a.names[i])
+		part := admin.EntityPart{Type: quotaPart[t]}
+		if a.names[i] != "" {
+			part.Name = &a.names[i]
 		}
-		entry.Entity = append(entry.Entity, e)
+		entity = append(entity, part)
 	}
+	var ops []admin.QuotaOp
 	for _, add := range a.add {
-		op := kmsg.NewAlterClientQuotasRequestEntryOp()
-		op.Key = add.key
-		if op.Value, err = strconv.ParseFloat(add.value, 64); err != nil {
+		value, err := strconv.ParseFloat(add.value, 64)
+		if err != nil {
 			return &badArgument{fmt.Sprintf("Cannot parse quota configuration value for %s: %s", add.key, add.value)}
 		}
-		entry.Ops = append(entry.Ops, op)
+		ops = append(ops, admin.QuotaOp{Key: add.key, Value: value})
 	}
 	for _, key := range a.remove {
-		op := kmsg.NewAlterClientQuotasRequestEntryOp()
-		op.Key, op.Remove = key, true
-		entry.Ops = append(entry.Ops, op)
+		ops = append(ops, admin.QuotaOp{Key: key, Remove: true})
 	}
-	req := kmsg.NewPtrAlterClientQuotasRequest()
-	req.Entries = append(req.Entries, entry)
-	resp, err := req.RequestWith(context.Background(), s.client)
-	if err != nil {
-		return err
-	}
-	for _, e := range resp.Entries {
-		if err := answered(e.ErrorCode, e.ErrorMessage); err != nil {
-			return err
-		}
-	}
-	return nil
+	return cluster.New(s.client).AlterQuotas(context.Background(), entity, ops, false)
 }
 
-const saltSize = 24
-
-// alterCredentials sends salted passwords: a broker never sees the password.
+// alterCredentials sets and removes credentials of one user.
 func (s *configsByBroker) alterCredentials(a configsAsked) error {
-	req := kmsg.NewPtrAlterUserSCRAMCredentialsRequest()
+	var remove []admin.ScramMechanism
 	for _, key := range a.remove {
-		d := kmsg.NewAlterUserSCRAMCredentialsRequestDeletion()
-		d.Name, d.Mechanism = a.names[0], int8(scramMechanism(key))
-		req.Deletions = append(req.Deletions, d)
+		remove = append(remove, scramMechanism(key))
 	}
+	var set []cluster.NewPassword
 	for _, add := range a.add {
 		iterations, password, err := scramSecret(add.key, add.value)
 		if err != nil {
 			return err
 		}
-		u := kmsg.NewAlterUserSCRAMCredentialsRequestUpsertion()
-		u.Name, u.Mechanism, u.Iterations, u.Salt = a.names[0], int8(scramMechanism(add.key)), int32(iterations), newSalt()
-		if u.SaltedPassword, err = admin.SaltPassword(scramMechanism(add.key), password, u.Salt, iterations); err != nil {
-			return err
-		}
-		req.Upsertions = append(req.Upsertions, u)
+		set = append(set, cluster.NewPassword{ScramInfo: admin.ScramInfo{Mechanism: scramMechanism(add.key), Iterations: int32(iterations)}, Password: password})
 	}
-	if err := s.needAPI(req); err != nil {
+	if err := s.needAPI(kmsg.NewPtrAlterUserSCRAMCredentialsRequest()); err != nil {
 		return err
 	}
-	resp, err := req.RequestWith(context.Background(), s.client)
-	if err != nil {
-		return err
-	}
-	var failed []error
-	for _, r := range resp.Results {
-		if err := answered(r.ErrorCode, r.ErrorMessage); err != nil {
-			failed = append(failed, err)
-		}
-	}
-	return errors.Join(failed...)
+	return cluster.New(s.client).AlterUser(context.Background(), a.names[0], set, remove)
 }
 
 func scramMechanism(name string) admin.ScramMechanism {
@@ -268,10 +219,4 @@ func scramMechanism(name string) admin.ScramMechanism {
 		return admin.ScramSHA512
 	}
 	return admin.ScramSHA256
-}
-
-func newSalt() []byte {
-	salt := make([]byte, saltSize)
-	_, _ = rand.Read(salt) // never fails
-	return salt
 }

@@ -223,6 +223,34 @@ func TestFilters(t *testing.T) {
 	assert.Nil(t, everything.Patterns())
 }
 
+func TestADecisionNamesTheEntryThatMadeIt(t *testing.T) {
+	table := tableOf(t, "Allow User:alice * READ prefixed ord", "Deny User:alice 10.0.0.9 READ literal *", "Allow User:* * DESCRIBE literal orders")
+	policy := Policy{SuperUsers: map[Principal]bool{{"User", "admin"}: true}}
+	decide := func(who Subject, op kmsg.ACLOperation, name string) Decision {
+		return policy.Decide(table, who, op, topic, name)
+	}
+	by := func(name string, kind kmsg.ACLResourcePatternType, e Entry) Binding {
+		return Binding{Pattern{topic, name, kind}, e}
+	}
+	reads := by("ord", prefixed, Entry{"User:alice", "*", kmsg.ACLOperationRead, allow})
+	assert.Equal(t, Decision{true, ByEntry, reads}, decide(alice(), kmsg.ACLOperationRead, "orders"))
+	assert.Equal(t, Decision{true, ByEntry, reads}, decide(alice(), kmsg.ACLOperationDescribe, "ordinary"), "reading is describing")
+	assert.Equal(t, Decision{true, ByEntry, by("orders", literal, Entry{"User:*", "*", kmsg.ACLOperationDescribe, allow})}, decide(alice(), kmsg.ACLOperationDescribe, "orders"), "its own list comes first")
+	away := Subject{Principal{"User", "alice"}, "10.0.0.9"}
+	assert.Equal(t, Decision{false, ByEntry, by("*", literal, Entry{"User:alice", "10.0.0.9", kmsg.ACLOperationRead, deny})}, decide(away, kmsg.ACLOperationRead, "orders"))
+	assert.Equal(t, Decision{Reason: NoEntry}, decide(alice(), kmsg.ACLOperationWrite, "orders"))
+	assert.Equal(t, Decision{Allowed: true, Reason: SuperUser}, decide(Subject{Principal{"User", "admin"}, "h"}, kmsg.ACLOperationWrite, "orders"))
+	assert.Equal(t, Decision{Allowed: true, Reason: Unlisted}, Policy{AllowUnlisted: true}.Decide(nil, alice(), kmsg.ACLOperationWrite, topic, "orders"))
+}
+
+func TestSuperUsersAreSeparatedBySemicolons(t *testing.T) {
+	users, err := ParseSuperUsers(" User:CN=a,OU=b ;User:carol;")
+	require.NoError(t, err)
+	assert.Equal(t, map[Principal]bool{{"User", "CN=a,OU=b"}: true, {"User", "carol"}: true}, users)
+	_, err = ParseSuperUsers("carol")
+	assert.EqualError(t, err, "expected a string in format principalType:principalName but got carol")
+}
+
 func TestDecidingAllocatesNothing(t *testing.T) {
 	table := tableOf(t, "Allow User:alice * READ literal orders", "Allow User:alice * READ prefixed ord", "Deny User:bob * READ prefixed or", "Allow User:* * DESCRIBE literal *")
 	policy, who := Policy{}, alice()

@@ -57,3 +57,14 @@ func ParsePrincipal(s string) (Principal, error) {
 
 // String is Type:Name.
 func (p Principal) String() string { return p.Type + ":" + p.Name }
+
+// Word is a name of the protocol as it stands in nodes and on command lines: AlterConfigs for ALTER_CONFIGS.
+func Word(code string) string {
+	var b strings.Builder
+	for _, part := range strings.Split(code, "_") {
+		if part != "" {
+			b.WriteString(part[:1] + strings.ToLower(part[1:]))
+		}
+	}
+	return b.String()
+}

@@ -1,6 +1,8 @@
 package acl
 
 import (
+	"strings"
+
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -9,6 +11,22 @@ import (
 type Policy struct {
 	SuperUsers    map[Principal]bool
 	AllowUnlisted bool
+}
+
+// ParseSuperUsers reads super.users: principals as Type:name, separated by semicolons, since names may hold commas.
+func ParseSuperUsers(text string) (map[Principal]bool, error) {
+	users := map[Principal]bool{}
+	for one := range strings.SplitSeq(text, ";") {
+		if one = strings.TrimSpace(one); one == "" {
+			continue
+		}
+		p, err := ParsePrincipal(one)
+		if err != nil {
+			return nil, err
+		}
+		users[p] = true
+	}
+	return users, nil
 }
 
 // Subject is who asks: a principal, and the address of the host it asks from as Java writes it.
@@ -24,43 +42,96 @@ func (p Policy) Allows(t *Table, who Subject, op kmsg.ACLOperation, resource kms
 	if p.SuperUsers[who.Principal] {
 		return true
 	}
-	ix := t.index(resource)
-	v := verdict{who: &who, op: op}
-	v.hear(ix.literal[Wildcard])
+	v := ask(t.index(resource), &who, op, name)
+	if !v.heard {
+		return p.AllowUnlisted
+	}
+	return v.allows.rule != nil && v.denies.rule == nil
+}
+
+// Reason is why a question was decided as it was.
+type Reason int8
+
+// The reasons.
+const (
+	NoEntry   Reason = iota // lists concern the resource, and none of their entries speaks of this
+	ByEntry                 // an entry denies it, or one allows it and none denies it
+	SuperUser               // who asks may do everything
+	Unlisted                // no list concerns the resource
+)
+
+// Decision is how a question was decided, and by what.
+type Decision struct {
+	Allowed bool
+	Reason  Reason
+	By      Binding // the entry; with ByEntry alone
+}
+
+// Decide is Allows with the reason.
+func (p Policy) Decide(t *Table, who Subject, op kmsg.ACLOperation, resource kmsg.ACLResourceType, name string) Decision {
+	d := Decision{Allowed: p.Allows(t, who, op, resource, name)}
+	if p.SuperUsers[who.Principal] {
+		d.Reason = SuperUser
+		return d
+	}
+	switch v := ask(t.index(resource), &who, op, name); {
+	case !v.heard:
+		d.Reason = Unlisted
+	case v.denies.rule != nil:
+		d.Reason, d.By = ByEntry, v.denies.binding(resource)
+	case v.allows.rule != nil:
+		d.Reason, d.By = ByEntry, v.allows.binding(resource)
+	}
+	return d
+}
+
+// verdict gathers what rules say of one question.
+type verdict struct {
+	who            *Subject
+	op             kmsg.ACLOperation
+	heard          bool
+	allows, denies witness // the first that does
+}
+
+// witness is a rule with the pattern it stands under.
+type witness struct {
+	rule    *rule
+	pattern string
+	kind    kmsg.ACLResourcePatternType
+}
+
+func (w witness) binding(resource kmsg.ACLResourceType) Binding {
+	return Binding{Pattern{resource, w.pattern, w.kind}, w.rule.Entry}
+}
+
+// ask hears all rules that concern a resource: those of its name first, then of the wildcard, then of prefixes.
+func ask(ix *index, who *Subject, op kmsg.ACLOperation, name string) verdict {
+	v := verdict{who: who, op: op}
+	v.hear(ix.literal[name], name, kmsg.ACLResourcePatternTypeLiteral)
 	if name != Wildcard {
-		v.hear(ix.literal[name])
+		v.hear(ix.literal[Wildcard], Wildcard, kmsg.ACLResourcePatternTypeLiteral)
 	}
 	for _, n := range ix.lengths {
 		if n > len(name) {
 			break
 		}
-		v.hear(ix.prefixed[name[:n]])
+		v.hear(ix.prefixed[name[:n]], name[:n], kmsg.ACLResourcePatternTypePrefixed)
 	}
-	if !v.heard {
-		return p.AllowUnlisted
-	}
-	return v.allowed && !v.denied
+	return v
 }
 
-// verdict gathers what rules say of one question.
-type verdict struct {
-	who                    *Subject
-	op                     kmsg.ACLOperation
-	heard, allowed, denied bool
-}
-
-func (v *verdict) hear(rules []rule) {
+func (v *verdict) hear(rules []rule, pattern string, kind kmsg.ACLResourcePatternType) {
 	for i := range rules {
 		r := &rules[i]
 		v.heard = true
 		if !r.concerns(v.who) {
 			continue
 		}
-		switch r.Permission {
-		case kmsg.ACLPermissionTypeDeny:
-			v.denied = v.denied || r.names(v.op)
-		case kmsg.ACLPermissionTypeAllow:
-			v.allowed = v.allowed || r.names(v.op) || implies(r.Operation, v.op)
+		switch {
+		case r.Permission == kmsg.ACLPermissionTypeDeny && v.denies.rule == nil && r.names(v.op):
+			v.denies = witness{r, pattern, kind}
+		case r.Permission == kmsg.ACLPermissionTypeAllow && v.allows.rule == nil && (r.names(v.op) || implies(r.Operation, v.op)):
+			v.allows = witness{r, pattern, kind}
 		}
 	}
 }

@@ -56,7 +56,7 @@ func (d *Dispatcher) decide(c *call, op kmsg.ACLOperation, resource kmsg.ACLReso
 	}
 	if d.audit.Logger.IsLevelEnabled(level) {
 		d.audit.Logf(level, "Principal = %s is %s Operation = %s from host = %s on resource = %s:LITERAL:%s for request = %s",
-			c.who.Principal, word, admin.ACLWord(op.String()), c.who.Host, admin.ACLWord(resource.String()), name, kmsg.NameForKey(c.header.Key))
+			c.who.Principal, word, acl.Word(op.String()), c.who.Host, acl.Word(resource.String()), name, kmsg.NameForKey(c.header.Key))
 	}
 	return allowed
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/urfave/cli/v2"
 
+	"barnabas/admin"
 	"barnabas/admin/cluster"
 )
 
@@ -98,7 +99,7 @@ func (c *call) described(kind, name string) ([]settingLine, error) {
 		}
 	case "user", "client":
 		var quotas map[string]float64
-		quotas, err = c.cluster.Quotas(c.ctx, kind, clientName(name))
+		quotas, err = c.cluster.QuotasOf(c.ctx, quotaEntity(kind, name))
 		for _, key := range slices.Sorted(maps.Keys(quotas)) {
 			value := strconv.FormatFloat(quotas[key], 'f', -1, 64)
 			list = append(list, cluster.DescribedSetting{Name: key, Value: &value, Source: -1})
@@ -120,12 +121,13 @@ func (c *call) described(kind, name string) ([]settingLine, error) {
 
 const everybody = "default"
 
-// clientName is the name of a user or client; nil is all that have no settings of their own.
-func clientName(name string) *string {
-	if name == everybody {
-		return nil
+// quotaEntity is a user or a client alone, or all that have no quotas of their own.
+func quotaEntity(kind, name string) admin.QuotaEntity {
+	part := admin.EntityPart{Type: map[string]string{"user": admin.UserPart, "client": admin.ClientIDPart}[kind]}
+	if name != everybody {
+		part.Name = &name
 	}
-	return &name
+	return admin.QuotaEntity{part}
 }
 
 // registered reads the id of a broker that is there.
@@ -244,18 +246,18 @@ func (c *call) alter(kind, name string, set []cluster.Setting, remove []string) 
 }
 
 func (c *call) alterQuotas(kind, name string, set []cluster.Setting, remove []string, dry bool) error {
-	values := map[string]*float64{}
+	var ops []admin.QuotaOp
 	for _, s := range set {
 		n, err := strconv.ParseFloat(s.Value, 64)
 		if err != nil {
 			return wrongUsage("%s: %q is not a number", s.Name, s.Value)
 		}
-		values[s.Name] = &n
+		ops = append(ops, admin.QuotaOp{Key: s.Name, Value: n})
 	}
 	for _, key := range remove {
-		values[key] = nil
+		ops = append(ops, admin.QuotaOp{Key: key, Remove: true})
 	}
-	return c.cluster.AlterQuotas(c.ctx, kind, clientName(name), values, dry)
+	return c.cluster.AlterQuotas(c.ctx, quotaEntity(kind, name), ops, dry)
 }
 
 type diffDocument struct {
