@@ -114,3 +114,10 @@ func parseDirName(name string) (TopicPartition, dirState, bool) {
 
 // openCreate opens a file for reading and writing and makes it when it does not exist.
 const openCreate = os.O_RDWR | os.O_CREATE
+
+// PartitionOfDir tells by a directory's name whose log is in it, and whether that one is to replace the current one (future). It is not ok for a name that is no partition's, and for logs that were deleted
+// or set aside.
+func PartitionOfDir(name string) (tp TopicPartition, future, ok bool) {
+	tp, state, ok := parseDirName(name)
+	return tp, state == futureDir, ok && (state == currentDir || state == futureDir)
+}

@@ -59,6 +59,19 @@ func (osFS) Lock(name string) (Lock, error) {
 	return osLock{f}, nil
 }
 
+// Held tells whether somebody has the lock of a file of the operating system. A file that does not exist nobody has locked.
+func Held(name string) (bool, error) {
+	f, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	return held(f)
+}
+
 // osLock is asked through its open file: the name may meanwhile be another file's.
 type osLock struct{ *os.File }
 

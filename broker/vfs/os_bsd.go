@@ -29,5 +29,14 @@ func lockFile(f *os.File) error {
 	return err
 }
 
+// held takes the lock for a moment: there is no asking without.
+func held(f *os.File) (bool, error) {
+	err := unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB)
+	if err == unix.EWOULDBLOCK {
+		return true, nil
+	}
+	return false, err
+}
+
 // reserve does nothing: there is no call that leaves the file's size as it is.
 func reserve(*os.File, int64) {}

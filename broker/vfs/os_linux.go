@@ -75,6 +75,13 @@ func lockFile(f *os.File) error {
 	return err
 }
 
+// held asks who has a lock without taking it.
+func held(f *os.File) (bool, error) {
+	lk := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart}
+	err := unix.FcntlFlock(f.Fd(), unix.F_OFD_GETLK, &lk)
+	return lk.Type != unix.F_UNLCK, err
+}
+
 // reserve allocates blocks behind the end of the file. A file system that cannot, or has no room, does without.
 func reserve(f *os.File, size int64) {
 	conn, err := f.SyscallConn()
