@@ -24,8 +24,7 @@ func main() {
 		HideHelpCommand:        true,
 		Suggest:                true,
 		UseShortOptionHandling: true,
-		EnableBashCompletion:   true,
-		Commands:               slices.Concat([]*cli.Command{quickstartCommand(), brokerCommand(), zookeeperCommand(), consoleCommand(), lastWillCommand()}, native.Commands(), kafkaCommands()),
+		Commands:               slices.Concat([]*cli.Command{quickstartCommand(), brokerCommand(), zookeeperCommand(), consoleCommand(), lastWillCommand(), native.CompleteCommand()}, native.Commands(), kafkaCommands()),
 		ExitErrHandler:         func(*cli.Context, error) {}, // errors are printed once, below
 	}
 	err := app.Run(native.Arrange(os.Args, app.Commands))

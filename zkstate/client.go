@@ -27,6 +27,7 @@ type Config struct {
 	TLS            func(addr string) *tls.Config // zookeeper.ssl.client.enable: how to speak to the server at host:port; nil for plaintext
 	MaxInFlight    int                           // zookeeper.max.in.flight.requests, for each call of Do; default 10
 	SecureACLs     bool                          // zookeeper.set.acl: nodes are made with Kafka's ACLs instead of open to all
+	Reads          bool                          // nothing is to be written: a chroot that is missing is not made
 	MaxPacketBytes int                           // jute.maxbuffer of the servers; default theirs, 1 MiB - 1
 	Log            *logrus.Entry
 }
@@ -82,7 +83,7 @@ type Client struct {
 	}
 }
 
-// Connect opens a session and makes the chroot if it is missing. It fails when no session could be had in
+// Connect opens a session and makes the chroot if it is missing. It fails with ErrNoSession when no session could be had in
 // Config.ConnectTimeout; from then on the client tries for ever.
 func Connect(cfg Config) (*Client, error) {
 	cfg = cfg.withDefaults()
@@ -107,6 +108,9 @@ func Connect(cfg Config) (*Client, error) {
 		}
 		return nil, fmt.Errorf("connecting to ZooKeeper at %s: %w", cfg.Servers, err)
 	}
+	if cfg.Reads {
+		return c, nil
+	}
 	if err := c.makeChroot(ctx); err != nil {
 		c.Close()
 		return nil, fmt.Errorf("creating the chroot %s in ZooKeeper: %w", chroot, err)
@@ -116,7 +120,7 @@ func Connect(cfg Config) (*Client, error) {
 
 // noSession is why a first session could not be had; what a certificate lacks is told only by the attempt to connect.
 func (c *Client) noSession() error {
-	err := fmt.Errorf("no ZooKeeper session within %v from %s", c.cfg.ConnectTimeout, c.cfg.Servers)
+	err := fmt.Errorf("%w within %v from %s", ErrNoSession, c.cfg.ConnectTimeout, c.cfg.Servers)
 	if refused := c.current().wire.refused.Load(); refused != nil {
 		err = fmt.Errorf("%w: %w", err, *refused)
 	}

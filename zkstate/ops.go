@@ -6,7 +6,7 @@ import (
 )
 
 // Errors of operations. An operation's error is, or wraps, one of these; they are ZooKeeper's own codes except for
-// ErrClosed and ErrTooLarge.
+// ErrClosed, ErrNoSession and ErrTooLarge.
 var (
 	ErrNoNode                  = errors.New("zookeeper: node does not exist")
 	ErrNodeExists              = errors.New("zookeeper: node already exists")
@@ -31,6 +31,8 @@ var (
 	ErrFenced = errors.New("zookeeper: controller epoch has moved on")
 	// ErrTooLarge is the answer of an operation that exceeds what a server takes in one packet; it was not sent.
 	ErrTooLarge = errors.New("zookeeper: larger than a server takes in one packet")
+	// ErrNoSession is the answer of Connect when no server gave a session in time.
+	ErrNoSession = errors.New("no ZooKeeper session")
 	// ErrClosed is the answer of every operation after Close.
 	ErrClosed = errors.New("zookeeper: client closed")
 )

@@ -28,15 +28,18 @@ func Commands() []*cli.Command {
 		parent("topic", "list, describe, create, alter and delete topics", topicList(), topicDescribe(), topicCreate(), topicAlter(), topicFactor(), topicDelete()),
 		parent("group", "list, describe, reset and delete consumer groups", groupList(), groupDescribe(), groupReset(), groupDelete()),
 		planCommand(), reassignCommand(), consumeCommand(), produceCommand(), configCommand(), electCommand(),
-		disk(), healthCommand(), doctorCommand(),
+		aclCommand(), quotaCommand(), userCommand(),
+		disk(), topCommand(), healthCommand(), doctorCommand(),
+		zkCommand(), logCommand(), completionCommand(),
 	}
 }
 
 // call is one run of a command.
 type call struct {
 	*cli.Context
-	ctx     context.Context // ends when the command has taken too long, or, of one that lasts, when it is interrupted
-	cluster *cluster.Cluster
+	ctx     context.Context  // ends when the command has taken too long, or, of one that lasts, when it is interrupted
+	cluster *cluster.Cluster // of a command that asks brokers
+	tree    *zkTree          // of one that asks ZooKeeper
 }
 
 // say gives a part of what a command that lasts has to say.
@@ -59,8 +62,18 @@ type command struct {
 	alters      bool // --dry-run makes sense
 	risky       bool // --yes makes sense: what it does cannot be taken back
 	lasts       bool // goes on until it is done or interrupted, however long that takes
+	asks        asks
 	run         func(c *call) (document, error)
 }
+
+// asks is whom a command asks.
+type asks int8
+
+const (
+	brokers   asks = iota
+	zooKeeper      // for znodes
+	nobody         // it looks at files
+)
 
 func parent(name, usage string, children ...*cli.Command) *cli.Command {
 	return &cli.Command{Name: name, Usage: usage, Category: category, Subcommands: children, HideHelpCommand: true, OnUsageError: refuse,
@@ -87,7 +100,54 @@ func refuse(ctx *cli.Context, err error, _ bool) error {
 	return WrongUsage
 }
 
-const defaultServer = "127.0.0.1:9092"
+const (
+	defaultServer    = "127.0.0.1:9092"
+	defaultZooKeeper = "127.0.0.1:2181"
+)
+
+// flags say where those are that a command asks.
+func (a asks) flags() []cli.Flag {
+	switch a {
+	case zooKeeper:
+		return []cli.Flag{
+			&cli.StringFlag{Name: "zookeeper", Value: defaultZooKeeper, EnvVars: []string{"BARNABAS_ZOOKEEPER"}, Usage: "servers of ZooKeeper with the chroot, as `HOST:PORT[,HOST:PORT...][/CHROOT]`"},
+			&cli.StringFlag{Name: "zk-tls-config-file", Usage: "property `FILE` with zookeeper.ssl.* for TLS to ZooKeeper"},
+		}
+	case nobody:
+		return nil
+	}
+	return []cli.Flag{
+		&cli.StringFlag{Name: "bootstrap-server", Value: defaultServer, EnvVars: []string{"BARNABAS_BOOTSTRAP"}, Usage: "brokers to ask first, as `HOST:PORT[,HOST:PORT...]`"},
+		&cli.StringFlag{Name: "command-config", EnvVars: []string{"BARNABAS_COMMAND_CONFIG"}, Usage: "property `FILE` with settings of the client, such as security.protocol"},
+	}
+}
+
+// reach connects a call to whom its command asks, until close is called.
+func (a asks) reach(c *call) (close func(), err error) {
+	switch a {
+	case zooKeeper:
+		c.tree, err = openTree(c.String("zookeeper"), c.String("zk-tls-config-file"), c.Duration("timeout"))
+		return c.tree.close, err
+	case nobody:
+		return func() {}, nil
+	}
+	// A broker that hangs is asked twice before another is.
+	const perRequest, perRetry = 4 * time.Second, 25 * time.Second
+	client, err := tools.Connect(c.String("bootstrap-server"), c.String("command-config"), "barnabas", kgo.RequestTimeoutOverhead(perRequest), kgo.RetryTimeout(perRetry))
+	if err != nil {
+		return nil, err
+	}
+	c.cluster = cluster.New(client)
+	return client.Close, nil
+}
+
+// silent says that nobody answered.
+func (a asks) silent(ctx *cli.Context, err error) string {
+	if a == zooKeeper {
+		return fmt.Sprintf("no answer from ZooKeeper at %s: %v", ctx.String("zookeeper"), err)
+	}
+	return fmt.Sprintf("no answer from the brokers at %s: %v", ctx.String("bootstrap-server"), err)
+}
 
 func (d command) build() *cli.Command {
 	formats := formats
@@ -96,9 +156,7 @@ func (d command) build() *cli.Command {
 	}
 	flags := slices.Concat(d.flags, []cli.Flag{
 		&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "table", Usage: "how to say it: " + strings.Join(formats, ", ")},
-		&cli.StringFlag{Name: "bootstrap-server", Value: defaultServer, EnvVars: []string{"BARNABAS_BOOTSTRAP"}, Usage: "brokers to ask first, as `HOST:PORT[,HOST:PORT...]`"},
-		&cli.StringFlag{Name: "command-config", EnvVars: []string{"BARNABAS_COMMAND_CONFIG"}, Usage: "property `FILE` with settings of the client, such as security.protocol"},
-	})
+	}, d.asks.flags())
 	if !d.lasts {
 		flags = append(flags, &cli.DurationFlag{Name: "timeout", Value: 45 * time.Second, Usage: "how long the whole may take"})
 	}
@@ -134,13 +192,12 @@ func (d command) wanted() string {
 
 // perform runs a command once, or with --watch until it is interrupted; then the last run's exit code counts.
 func (d command) perform(ctx *cli.Context, format string) error {
-	// A broker that hangs is asked twice before another is.
-	const perRequest, perRetry = 4 * time.Second, 25 * time.Second
-	client, err := tools.Connect(ctx.String("bootstrap-server"), ctx.String("command-config"), "barnabas", kgo.RequestTimeoutOverhead(perRequest), kgo.RetryTimeout(perRetry))
+	c := &call{Context: ctx}
+	close, err := d.asks.reach(c)
 	if err != nil {
 		return d.end(ctx, format, err)
 	}
-	defer client.Close()
+	defer close()
 	pace := ctx.Duration("watch")
 	once := func(parent context.Context) error {
 		if !d.lasts {
@@ -148,7 +205,8 @@ func (d command) perform(ctx *cli.Context, format string) error {
 			defer cancel()
 			parent = limited
 		}
-		said, err := d.run(&call{ctx, parent, cluster.New(client)})
+		c.ctx = parent
+		said, err := d.run(c)
 		if said != nil {
 			if err := render(ctx.App.Writer, format, said, pace > 0); err != nil {
 				return err
@@ -219,16 +277,16 @@ func (d command) end(ctx *cli.Context, format string, err error) error {
 	case errors.As(err, &usage) && format == "table":
 		return refuse(ctx, err, true)
 	case format == "table":
-		fmt.Fprintf(ctx.App.ErrWriter, "barnabas: %s\n", sentence(err, code, ctx.String("bootstrap-server")))
+		fmt.Fprintf(ctx.App.ErrWriter, "barnabas: %s\n", d.sentence(ctx, err, code))
 	default:
-		_ = render(ctx.App.ErrWriter, format, failure{documentVersion, sentence(err, code, ctx.String("bootstrap-server")), int(code)}, true)
+		_ = render(ctx.App.ErrWriter, format, failure{documentVersion, d.sentence(ctx, err, code), int(code)}, true)
 	}
 	return code
 }
 
-func sentence(err error, code Exit, server string) string {
+func (d command) sentence(ctx *cli.Context, err error, code Exit) string {
 	if code == Unreachable {
-		return fmt.Sprintf("no answer from the brokers at %s: %v", server, err)
+		return d.asks.silent(ctx, err)
 	}
 	return err.Error()
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"barnabas/admin/cluster"
+	"barnabas/zkstate"
 )
 
 // Exit ends the process with a code of its own, after the command has said all there is to say.
@@ -52,7 +53,7 @@ func exitOf(err error) Exit {
 		return NotFound
 	case errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.UnknownTopicID), errors.Is(err, kerr.GroupIDNotFound):
 		return NotFound
-	case cluster.IsUnreachable(err):
+	case errors.Is(err, zkstate.ErrNoSession), cluster.IsUnreachable(err):
 		return Unreachable
 	}
 	return Failed

@@ -96,19 +96,12 @@ func listGroups(c *call) (document, error) {
 		d.Groups = append(d.Groups, lineOf(g, told[g.Name], partitions[g.Name], failures[g.Name]))
 	}
 	if order == "lag" {
-		slices.SortStableFunc(d.Groups, func(a, b groupLine) int { return cmp.Compare(lagOrNone(b), lagOrNone(a)) })
+		slices.SortStableFunc(d.Groups, func(a, b groupLine) int { return cmp.Compare(orNone(b.Lag), orNone(a.Lag)) })
 	}
 	if top := c.Int("top"); top > 0 {
 		d.Groups = d.Groups[:min(top, len(d.Groups))]
 	}
 	return d, nil
-}
-
-func lagOrNone(g groupLine) int64 {
-	if g.Lag == nil {
-		return -1
-	}
-	return *g.Lag
 }
 
 func lineOf(g cluster.ListedGroup, told kadm.DescribedGroup, partitions []cluster.GroupPartition, failure error) groupLine {

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func run(args ...string) (code Exit, stdout, stderr string) {
 	var out, errs bytes.Buffer
 	app := &cli.App{Name: "barnabas", HideHelpCommand: true, UseShortOptionHandling: true, Writer: &out, ErrWriter: &errs, ExitErrHandler: func(*cli.Context, error) {}}
-	app.Commands = append(Commands(), &cli.Command{Name: "broker", Subcommands: BrokerCommands()})
+	app.Commands = append(Commands(), CompleteCommand(), &cli.Command{Name: "broker", Subcommands: BrokerCommands()})
 	err := app.Run(Arrange(append([]string{"barnabas"}, args...), app.Commands))
 	if err != nil && !errors.As(err, &code) {
 		return -1, out.String(), err.Error()
@@ -104,6 +104,36 @@ func TestWrongCallsEndWithTwoAndSayWhy(t *testing.T) {
 		"produce t --partition 4294967296":                  "--partition is a number from 0 on",
 		"produce t --keep-partition":                        "--keep-partition goes with --input json-rows",
 		"produce t --header =v":                             "--header =v is not of the form NAME=VALUE",
+		"acl add User:a":                                    "takes the arguments PRINCIPAL RESOURCE...",
+		"acl add alice topic:t --op read":                   "the principal alice is not of the form TYPE:NAME",
+		"acl add User:a topic:t":                            "either --op, or --producer and --consumer, have to be given",
+		"acl add User:a topic:t --op read --producer":       "either --op, or --producer and --consumer, have to be given",
+		"acl add User:a topic:t --consumer --deny":          "--deny goes with --op",
+		"acl add User:a topic:t --consumer --idempotent":    "--idempotent goes with --producer",
+		"acl add User:a group:g --producer":                 "nothing is needed on a group",
+		"acl add User:a group:g --op write":                 "a group has no operation write; it has all, read, describe, delete",
+		"acl add User:a topic --op read":                    "topic names no topic",
+		"acl add User:a queue:q --op read":                  "queue:q is none of topic:NAME, group:NAME, cluster",
+		"acl list --permission maybe":                       "--permission maybe is neither allow nor deny",
+		"acl list --op sing":                                `"sing" is no operation`,
+		"acl remove any topic:t":                            "taking access lists away from topic:t cannot be taken back: --yes",
+		"acl check User:a any topic:t":                      `"any" is no operation`,
+		"acl check User:a read cluster:other":               "the cluster's name is kafka-cluster",
+		"quota set producer_byte_rate=1":                    "whom it is for has to be given",
+		"quota set producer_byte_rate=fast --user a":        `"fast" is not a rate such as 80MB/s`,
+		"quota set request_percentage=1k --user a":          `request_percentage: "1k" is not a number`,
+		"quota set x=1 --user a --user-default":             "either --user or --user-default can be given",
+		"quota set x=1 --user a --ip 1.2.3.4":               "an address goes with neither a user nor a client",
+		"quota set x=1 --client=":                           "--client has no name; --client-default is all",
+		"quota unset --user a":                              "either names of quotas or --all have to be given",
+		"user add a --mechanism MD5":                        "--mechanism MD5 is none of [SCRAM-SHA-256 SCRAM-SHA-512]",
+		"user add a --iterations 10":                        "--iterations 10 is not between 4096 and 16384",
+		"user remove a":                                     "taking credentials of a away cannot be taken back: --yes",
+		"top --by colour":                                   "--by colour is none of topic, broker, group",
+		"top --over 0s":                                     "--over has to be longer than nothing",
+		"zk":                                                "one of these has to follow: get, ls, tree, stat",
+		"log verify":                                        "takes the arguments DIR...",
+		"completion tcsh":                                   "one of these has to follow: bash, zsh, fish",
 	} {
 		code, stdout, stderr := run(strings.Fields(call)...)
 		assert.Equal(t, WrongUsage, code, call)
@@ -129,7 +159,8 @@ func TestNamesFromStrangersDoNotSteerATerminal(t *testing.T) {
 func TestAnUnreachableClusterEndsWithFour(t *testing.T) {
 	for _, call := range []string{"topic list", "topic describe t", "topic create t", "topic alter t --partitions 2", "topic delete t --yes", "group list", "group describe g", "group reset g --topic t --to-latest", "group delete g --yes",
 		"disk", "health", "doctor", "broker list", "broker drain 1", "plan drain 1", "plan rf 2 --topic t", "reassign list", "reassign watch", "reassign throttle off", "topic rf t 2", "config get topic t", "config set topic t a=b", "config diff broker 1", "config get user u",
-		"elect --all", "consume t", "produce t"} {
+		"elect --all", "consume t", "produce t", "acl list", "acl add User:a topic:t --op read", "acl remove any topic:t --yes", "acl check User:a read topic:t", "acl export", "quota list", "quota set x=1 --user a", "user list", "user add a --dry-run",
+		"user remove a --yes", "top"} {
 		code, stdout, stderr := run(append(strings.Fields(call), "--bootstrap-server", "127.0.0.1:1")...)
 		assert.Equal(t, Unreachable, code, call)
 		assert.Empty(t, stdout, call)
@@ -167,13 +198,27 @@ func TestADeletionThatIsNotOverIsNotCalledDone(t *testing.T) {
 
 func TestHelpNamesTheExitCodesAndTheFields(t *testing.T) {
 	for _, call := range []string{"topic list", "topic describe", "topic create", "topic alter", "topic delete", "group list", "group describe", "group reset", "group delete", "disk", "health", "doctor", "broker list", "broker drain", "plan drain", "plan replace", "plan fill", "plan rf", "plan racks", "plan spread", "plan leaders", "plan bytes", "topic rf",
-		"reassign run", "reassign list", "reassign watch", "reassign verify", "reassign cancel", "reassign throttle", "config get", "config set", "config unset", "config diff", "elect", "consume", "produce"} {
-		code, stdout, _ := run(append(strings.Fields(call), "--help")...)
-		assert.Zero(t, code, call)
-		assert.Contains(t, stdout, exitCodes, call)
-		assert.Contains(t, stdout, "Fields", call)
-		assert.Contains(t, stdout, "BARNABAS_BOOTSTRAP", call)
+		"reassign run", "reassign list", "reassign watch", "reassign verify", "reassign cancel", "reassign throttle", "config get", "config set", "config unset", "config diff", "elect", "consume", "produce",
+		"acl list", "acl add", "acl remove", "acl check", "acl export", "quota list", "quota set", "quota unset", "user list", "user add", "user remove", "top"} {
+		assert.Contains(t, helpOf(t, call), "BARNABAS_BOOTSTRAP", call)
 	}
+	for _, call := range []string{"zk get", "zk ls", "zk tree", "zk stat"} {
+		text := helpOf(t, call)
+		assert.Contains(t, text, "BARNABAS_ZOOKEEPER", call)
+		assert.NotContains(t, text, "bootstrap", call)
+	}
+	for _, call := range []string{"log dump", "log verify"} {
+		assert.NotContains(t, helpOf(t, call), "bootstrap", call)
+	}
+}
+
+func helpOf(t *testing.T, call string) string {
+	t.Helper()
+	code, stdout, _ := run(append(strings.Fields(call), "--help")...)
+	assert.Zero(t, code, call)
+	assert.Contains(t, stdout, exitCodes, call)
+	assert.Contains(t, stdout, "Fields", call)
+	return stdout
 }
 
 func TestTextsThatLookLikeSomethingElseStayTextsInYAML(t *testing.T) {
