@@ -20,8 +20,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"barnabas/admin"
 	"barnabas/admin/cluster"
 	"barnabas/admin/plan"
+	"barnabas/broker/acl"
 )
 
 // fake is a cluster that is what a test says, and remembers what it was told to do.
@@ -35,6 +37,10 @@ type fake struct {
 	committed map[plan.Partition]int64
 	settings  []cluster.DescribedSetting
 	records   map[plan.Partition][]*kgo.Record
+	acls      []acl.Binding
+	aclFault  error
+	quotas    []admin.QuotaDescription
+	users     []admin.ScramDescription
 	did       []string
 	refuses   error
 }
@@ -115,6 +121,16 @@ func (f *fake) Offsets(_ context.Context, partitions []plan.Partition, at int64)
 		}
 	}
 	return found, nil, nil
+}
+
+func (f *fake) ACLs(context.Context, acl.Filter) ([]acl.Binding, error) { return f.acls, f.aclFault }
+
+func (f *fake) Quotas(context.Context, bool, ...admin.QuotaFilter) ([]admin.QuotaDescription, error) {
+	return f.quotas, nil
+}
+
+func (f *fake) Users(context.Context, ...string) ([]admin.ScramDescription, error) {
+	return f.users, nil
 }
 
 func (f *fake) Read(_ context.Context, _ int32, p plan.Partition, from int64, _ int32) (cluster.Piece, error) {

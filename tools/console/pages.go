@@ -37,6 +37,7 @@ func allPages() []page {
 		topicsPage(), topicPage(), topicConfigPage(), topicGroupsPage(), topicMessagesPage(),
 		groupsPage(), groupPage(),
 		movesPage(),
+		accessPage(),
 		doctorPage(),
 	}
 }

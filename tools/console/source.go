@@ -6,8 +6,10 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 
+	"barnabas/admin"
 	"barnabas/admin/cluster"
 	"barnabas/admin/plan"
+	"barnabas/broker/acl"
 )
 
 // Cluster is what the console asks brokers and tells them; *cluster.Cluster is one.
@@ -19,6 +21,9 @@ type Cluster interface {
 	DescribeGroups(ctx context.Context, names []string) (kadm.DescribedGroups, error)
 	GroupsPartitions(ctx context.Context, described kadm.DescribedGroups) (map[string][]cluster.GroupPartition, map[string]error, error)
 	Read(ctx context.Context, leader int32, p plan.Partition, from int64, maxBytes int32) (cluster.Piece, error)
+	ACLs(ctx context.Context, f acl.Filter) ([]acl.Binding, error)
+	Quotas(ctx context.Context, strict bool, filters ...admin.QuotaFilter) ([]admin.QuotaDescription, error)
+	Users(ctx context.Context, names ...string) ([]admin.ScramDescription, error)
 	Offsets(ctx context.Context, partitions []plan.Partition, at int64) (map[plan.Partition]int64, map[plan.Partition]error, error)
 
 	// What actions do; validateOnly asks whether it would be done.
