@@ -19,6 +19,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/sasl"
+	"github.com/twmb/franz-go/pkg/sasl/oauth"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 	franzscram "github.com/twmb/franz-go/pkg/sasl/scram"
 
@@ -28,7 +29,7 @@ import (
 
 // door is a way in: a listener and what a client proves there.
 type door struct {
-	addr, mechanism, user, secret string
+	addr, mechanism, user, secret string      // of OAUTHBEARER the secret is a token
 	tls                           *tls.Config // nil: not encrypted
 }
 
@@ -83,6 +84,8 @@ func franzRound(t *testing.T, d door, topic string) {
 		mechanism = franzscram.Auth{User: d.user, Pass: d.secret}.AsSha256Mechanism()
 	case "SCRAM-SHA-512":
 		mechanism = franzscram.Auth{User: d.user, Pass: d.secret}.AsSha512Mechanism()
+	case "OAUTHBEARER":
+		mechanism = oauth.Auth{Token: d.secret}.AsMechanism()
 	}
 	options := []kgo.Opt{kgo.SeedBrokers(d.addr), kgo.ConsumerGroup(topic), kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart())}
 	if mechanism != nil {

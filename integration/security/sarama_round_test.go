@@ -35,6 +35,20 @@ func scramOf(mechanism string) *scramOfSarama {
 	return &scramOfSarama{HashGeneratorFcn: scram.SHA512}
 }
 
+// tokenOfSarama and tokenOfOldSarama are a bearer token as each of them wants it.
+type (
+	tokenOfSarama    string
+	tokenOfOldSarama string
+)
+
+func (t tokenOfSarama) Token() (*sarama.AccessToken, error) {
+	return &sarama.AccessToken{Token: string(t)}, nil
+}
+
+func (t tokenOfOldSarama) Token() (*shopify.AccessToken, error) {
+	return &shopify.AccessToken{Token: string(t)}, nil
+}
+
 // reading counts records until there are enough; it handles the claims of both saramas.
 type reading struct{ enough context.CancelFunc }
 
@@ -63,6 +77,7 @@ func ibmRound(t *testing.T, d door, topic string) {
 	c.Net.TLS.Enable, c.Net.TLS.Config = d.tls != nil, d.tls
 	c.Net.SASL.Enable, c.Net.SASL.User, c.Net.SASL.Password, c.Net.SASL.Mechanism = d.mechanism != "", d.user, d.secret, sarama.SASLMechanism(d.mechanism)
 	c.Net.SASL.SCRAMClientGeneratorFunc = func() sarama.SCRAMClient { return scramOf(d.mechanism) }
+	c.Net.SASL.TokenProvider = tokenOfSarama(d.secret)
 	admin, err := sarama.NewClusterAdmin([]string{d.addr}, c)
 	require.NoError(t, err)
 	defer admin.Close()
@@ -117,6 +132,7 @@ func shopifyRound(t *testing.T, d door, topic string) {
 	c.Net.TLS.Enable, c.Net.TLS.Config = d.tls != nil, d.tls
 	c.Net.SASL.Enable, c.Net.SASL.User, c.Net.SASL.Password, c.Net.SASL.Mechanism = d.mechanism != "", d.user, d.secret, shopify.SASLMechanism(d.mechanism)
 	c.Net.SASL.SCRAMClientGeneratorFunc = func() shopify.SCRAMClient { return scramOf(d.mechanism) }
+	c.Net.SASL.TokenProvider = tokenOfOldSarama(d.secret)
 	admin, err := shopify.NewClusterAdmin([]string{d.addr}, c)
 	require.NoError(t, err)
 	defer admin.Close()

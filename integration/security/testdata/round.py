@@ -1,5 +1,5 @@
 """MODULE BOOTSTRAP TOPIC MECHANISM: makes a topic, writes three records, reads them as a member of a group of the same name and finds it among the groups.
-What is proven comes by the environment: ROUND_USER and ROUND_SECRET with a mechanism, ROUND_CA, ROUND_CERTIFICATE and ROUND_KEY with encryption."""
+What is proven comes by the environment: ROUND_USER and ROUND_SECRET with a mechanism (of OAUTHBEARER the secret is a token), ROUND_CA, ROUND_CERTIFICATE and ROUND_KEY with encryption."""
 import os
 import sys
 import time
@@ -18,7 +18,14 @@ def kafka():
 
     common = {"bootstrap_servers": bootstrap, "security_protocol": protocol}
     if mechanism:
-        common.update(sasl_mechanism=mechanism, sasl_plain_username=user, sasl_plain_password=secret)
+        common.update(sasl_mechanism=mechanism)
+        if mechanism == "OAUTHBEARER":
+            from kafka.net.sasl.oauth import AbstractTokenProvider
+
+            provider = type("Provider", (AbstractTokenProvider,), {"token": lambda _: secret})
+            common.update(sasl_oauth_token_provider=provider())
+        else:
+            common.update(sasl_plain_username=user, sasl_plain_password=secret)
     if ca:
         common.update(ssl_cafile=ca, ssl_certfile=certificate, ssl_keyfile=key)
     admin = KafkaAdminClient(**common)
@@ -44,7 +51,11 @@ def confluent_kafka():
 
     common = {"bootstrap.servers": bootstrap, "security.protocol": protocol}
     if mechanism:
-        common.update({"sasl.mechanism": mechanism, "sasl.username": user, "sasl.password": secret})
+        common.update({"sasl.mechanism": mechanism})
+        if mechanism == "OAUTHBEARER":
+            common.update({"oauth_cb": lambda _: (secret, time.time() + 3600)})
+        else:
+            common.update({"sasl.username": user, "sasl.password": secret})
     if ca:
         common.update({"ssl.ca.location": ca, "ssl.certificate.location": certificate, "ssl.key.location": key})
     admin = AdminClient(common)
