@@ -77,6 +77,10 @@ type remote struct {
 	// rebooted: its registration changed and no fetch under the new one has
 	// reached the high watermark. What it held before may be gone (KIP-903).
 	rebooted bool
+
+	// turnedAway: it was refused as a member of the ISR, as a broker is that shuts
+	// down, and has not fetched since the leader may ask again.
+	turnedAway bool
 }
 
 // unknown is the position of a replica that was not heard of.
@@ -135,6 +139,7 @@ func (c *core) lead(now time.Time, o *LeaderAndISRPartition, end, hw commitlog.P
 			r = old[i]
 			r.leaderEndThen = end.Offset
 			r.lastFetch = time.Time{}
+			r.turnedAway = false
 		}
 		// A member of the ISR gets the whole time to show itself; for others the
 		// zero time keeps them from holding the high watermark back.
@@ -205,6 +210,9 @@ func (c *core) fetched(now time.Time, id int32, at commitlog.Position, logStart,
 		} else if s.change = c.expel(id); s.change != nil {
 			return s
 		}
+	}
+	if !now.Before(c.calmUntil) {
+		r.turnedAway = false
 	}
 	s.change = c.maybeExpand(now, i)
 	if moved {

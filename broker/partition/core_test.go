@@ -326,6 +326,25 @@ func TestH18_RefusedExpansionIsNotAskedAgainAtOnce(t *testing.T) {
 	require.NotNil(t, w.fetch(3, 10).change)
 }
 
+// A broker that shuts down has been taken out of the ISR, has everything, and is not let in again: nobody who waits for acks=all waits for it, though it is alive until it is gone.
+func TestTheHighWatermarkDoesNotWaitForWhoWasTurnedAway(t *testing.T) {
+	w := leading(t, []int32{1, 2}, 10, 10)
+	w.answer(w.fetch(3, 10).change, kerr.IneligibleReplica)
+	w.append(5)
+	require.True(t, w.fetch(2, 15).highWatermark)
+	require.EqualValues(t, 15, w.c.hw.Offset)
+	w.fetch(3, 15)
+	w.append(5)
+	require.True(t, w.fetch(2, 20).highWatermark, "what it fetches too early does not count either")
+
+	w.now = w.now.Add(afterRefusal)
+	w.fetch(3, 18) // the next that may ask
+	w.append(5)
+	require.False(t, w.fetch(2, 25).highWatermark, "it may join, so it is waited for")
+	require.True(t, w.fetch(3, 25).highWatermark)
+	require.EqualValues(t, 25, w.c.hw.Offset)
+}
+
 func TestH18_DeadBrokerIsNotAskedIn(t *testing.T) {
 	w := leading(t, []int32{1, 2}, 10, 10)
 	w.c.setBrokers(map[int32]BrokerInfo{1: {Epoch: 10}, 2: {Epoch: 20}})

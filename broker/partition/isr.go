@@ -150,6 +150,9 @@ func (c *core) changed(now time.Time, serial int64, got ISRChanged, err error, e
 	case errors.Is(err, kerr.OperationNotAttempted), errors.Is(err, kerr.IneligibleReplica):
 		c.inFlight = nil
 		c.calmUntil = now.Add(afterRefusal)
+		if i := findRemote(c.remotes, f.adds); i >= 0 {
+			c.remotes[i].turnedAway = true
+		}
 	case errors.Is(err, kerr.FencedLeaderEpoch), errors.Is(err, kerr.InvalidUpdateVersion),
 		errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.UnknownTopicID),
 		errors.Is(err, kerr.InvalidRequest), errors.Is(err, kerr.NewLeaderElected):

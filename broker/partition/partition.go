@@ -281,25 +281,34 @@ func (p *Partition) changed(serial int64, got ISRChanged, err error) {
 	p.finish(s, broken)
 }
 
+// advanced is the step of a high watermark that nothing but the time or the cluster may have held back.
+func (p *Partition) advanced(log *commitlog.Log) step {
+	return step{highWatermark: p.state.advance(p.m.cfg.Now(), log.EndPosition(), p.minISR())}
+}
+
 // shrinkISR asks for who lags to leave.
 func (p *Partition) shrinkISR() {
-	p.asLeader(func(log *commitlog.Log) *ISRChange { return p.state.maybeShrink(p.m.cfg.Now(), log.EndOffset()) })
+	p.asLeader(func(log *commitlog.Log) step {
+		s := p.advanced(log)
+		s.change = p.state.maybeShrink(p.m.cfg.Now(), log.EndOffset())
+		return s
+	})
 }
 
 // retryISR sends a change again whose answer was uncertain, when it is time.
 func (p *Partition) retryISR() {
-	p.asLeader(func(*commitlog.Log) *ISRChange {
+	p.asLeader(func(*commitlog.Log) step {
 		change := p.state.due(p.m.cfg.Now())
 		if change == nil && p.state.inFlight != nil {
 			p.m.retryLater(p)
 		}
-		return change
+		return step{change: change}
 	})
 }
 
-// asLeader runs decide under the locks if this replica leads, and sends what it
-// returns.
-func (p *Partition) asLeader(decide func(*commitlog.Log) *ISRChange) {
+// asLeader runs decide under the locks if this replica leads, and does what
+// follows.
+func (p *Partition) asLeader(decide func(*commitlog.Log) step) {
 	p.role.RLock()
 	log := p.role.log
 	if log == nil || p.role.dead != nil || p.state.role != roleLeader {
@@ -307,10 +316,11 @@ func (p *Partition) asLeader(decide func(*commitlog.Log) *ISRChange) {
 		return
 	}
 	p.state.Lock()
-	change := decide(log)
+	s := decide(log)
+	broken := p.settle(log, &s)
 	p.state.Unlock()
 	p.role.RUnlock()
-	p.finish(step{change: change}, nil)
+	p.finish(s, broken)
 }
 
 // setBrokers tells the core who is alive.
@@ -318,6 +328,7 @@ func (p *Partition) setBrokers(brokers map[int32]BrokerInfo) {
 	p.state.Lock()
 	p.state.setBrokers(brokers)
 	p.state.Unlock()
+	p.asLeader(p.advanced) // a follower that is gone is not waited for
 	p.deletes.Wake() // a dead follower is not waited for
 }
 

@@ -149,3 +149,34 @@ func BenchmarkProduceSingleReplica(b *testing.B) {
 		w.m.Produce(req, done)
 	}
 }
+
+// A follower that had everything is waited for although it is not in the ISR: until its broker is gone, or nothing was heard of it for too long. Nobody need fetch or append for that to be seen, since
+// who waits may be the only one who would.
+func TestAnAppendDoesNotWaitForAFollowerThatIsGone(t *testing.T) {
+	for name, gone := range map[string]func(*world, *remote){
+		"its broker has ended": func(w *world, _ *remote) {
+			w.m.SetAliveBrokers(map[int32]BrokerInfo{1: {Rack: "a"}, 2: {Rack: "b"}})
+		},
+		"nothing was heard of it": func(w *world, r *remote) {
+			r.caughtUp = time.Now().Add(-2 * time.Hour)
+			w.m.shrinkISRs()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.lead([]int32{1, 2, 3}, []int32{1, 2})
+			require.NoError(t, w.produced(1, batch(1, 1)).Err)
+			p := w.m.Partition("a", 0)
+			p.state.Lock()
+			third := &p.state.remotes[1]
+			third.end, third.caughtUp = p.Log().EndPosition(), time.Now()
+			p.state.Unlock()
+			wait := w.produce(-1, time.Hour, batch(1, 1))
+			w.follower(2, 2)
+			require.EqualValues(t, 1, p.Status().HighWatermark, "3 is about to join")
+			gone(w, third)
+			require.EqualValues(t, 2, p.Status().HighWatermark)
+			require.NoError(t, (<-wait)[0].Err)
+		})
+	}
+}

@@ -537,7 +537,7 @@ func (s *wstate) coreBytes(b []byte) []byte {
 			b = append(b, byte(mask(f.want)), byte(f.adds), bit(f.retryAt.IsZero()))
 		}
 		for _, r := range c.remotes {
-			b = append(b, byte(r.id), byte(r.end.Offset), byte(r.brokerEpoch), bit(r.caughtUp.IsZero()), bit(r.lastFetch.IsZero()), byte(r.leaderEndThen), bit(r.rebooted))
+			b = append(b, byte(r.id), byte(r.end.Offset), byte(r.brokerEpoch), bit(r.caughtUp.IsZero()), bit(r.lastFetch.IsZero()), byte(r.leaderEndThen), bit(r.rebooted), bit(r.turnedAway))
 		}
 		b = append(b, byte(c.liveEpoch(1)), byte(c.liveEpoch(2)), bit(c.calmUntil.IsZero()))
 	}

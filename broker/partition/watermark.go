@@ -17,7 +17,9 @@ import (
 //     larger set counts for the same reason,
 //   - every assigned live replica that is caught up although it is not in the
 //     ISR. Without it the watermark of an ISR of one would run ahead of a newcomer
-//     for ever and it could never join.
+//     for ever and it could never join. One that was turned away does not count
+//     until it may be asked in again: a broker that shuts down has everything, will
+//     not fetch any more, and would hold up whoever waits for acks=all.
 //
 // A leader that stands alone counts itself by what is on its disk (thin.go).
 //
@@ -31,7 +33,9 @@ import (
 // consumer must not see what fewer replicas hold than the topic asks for (KIP-966).
 
 // advance raises the high watermark as far as the rules allow and tells whether
-// it moved. end is the leader's log end.
+// it moved. end is the leader's log end. Whatever the rules look at has it called
+// when it changes, the set of live brokers and the time among them: who waits for
+// the watermark may be the only one who would append.
 func (c *core) advance(now time.Time, end commitlog.Position, minISR int32) bool {
 	if c.role != roleLeader || c.underMin(minISR) || c.foreign() {
 		return false
@@ -77,7 +81,7 @@ func (c *core) maximal() []int32 {
 }
 
 func (c *core) aboutToJoin(r *remote, end commitlog.Position, now time.Time) bool {
-	return c.inSync(r, end.Offset, now) && c.eligible(r)
+	return !r.turnedAway && c.inSync(r, end.Offset, now) && c.eligible(r)
 }
 
 // inSync tells that a follower has everything, or had so recently enough. An
