@@ -21,6 +21,7 @@ import (
 	"barnabas/broker/peer"
 	"barnabas/broker/wire"
 	"barnabas/config"
+	"barnabas/kerberos"
 	"barnabas/ssl"
 )
 
@@ -30,6 +31,7 @@ type security struct {
 	logins      config.JAASFile
 	credentials *credentials // nil: no listener needs them
 	tokens      *tokens      // nil: there are none
+	replays     kerberos.Replays
 	log         *logrus.Entry
 
 	listeners []netserver.Listener
@@ -188,6 +190,8 @@ func (s *security) usesCredentials(listeners []config.Listener) bool {
 
 func (s *security) mechanism(ctx context.Context, listener, name string) (auth.Mechanism, error) {
 	switch name {
+	case config.GSSAPI:
+		return s.acceptor(listener)
 	case config.ScramSHA256:
 		return auth.NewScram256(s.known(name), rand.Text), nil
 	case config.ScramSHA512:
@@ -250,7 +254,10 @@ func (s *security) towardsBrokers(ctx context.Context, listeners []config.Listen
 
 // login is the client's side of a mechanism, as the user that JAAS names.
 func (s *security) login(ctx context.Context, listener, mechanism string) (sasl.Mechanism, error) {
-	if mechanism == config.OAuthBearer {
+	switch mechanism {
+	case config.GSSAPI:
+		return s.initiator(ctx, listener)
+	case config.OAuthBearer:
 		return s.bearer(ctx, listener)
 	}
 	modules, err := s.values.Logins(listener, mechanism, s.logins)

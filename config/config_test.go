@@ -122,7 +122,6 @@ func TestStartIsRefusedWithTheNameOfTheKeyAtFault(t *testing.T) {
 		"queued.max.request.bytes=100":                  "queued.max.request.bytes",
 		"replica.fetch.wait.max.ms=40000":               "replica.fetch.wait.max.ms",
 		"listeners=PLAINTEXT://h:9,PLAINTEXT://h:10":    "listeners",
-		"listeners=PLAINTEXT://h:9,SASL_SSL://h:10":     "sasl.enabled.mechanisms", // whose default is GSSAPI
 		"principal.builder.class=org.example.Builder":   "principal.builder.class",
 		"listeners=INSIDE://h:9":                        "listeners",
 		"listeners=nonsense":                            "listeners",

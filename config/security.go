@@ -8,13 +8,14 @@ import (
 
 // The mechanisms of SASL that are served.
 const (
+	GSSAPI      = "GSSAPI"
 	Plain       = "PLAIN"
 	ScramSHA256 = "SCRAM-SHA-256"
 	ScramSHA512 = "SCRAM-SHA-512"
 )
 
 // Mechanisms lists them.
-var Mechanisms = []string{Plain, ScramSHA256, ScramSHA512, OAuthBearer}
+var Mechanisms = []string{GSSAPI, Plain, ScramSHA256, ScramSHA512, OAuthBearer}
 
 // Encrypted and Authenticated tell what a listener's protocol asks for.
 func (l Listener) Encrypted() bool     { return strings.HasSuffix(l.Protocol, "SSL") }

@@ -61,17 +61,20 @@ func secure(settings map[string]string) ([]kgo.Opt, error) {
 // login is the client's side of sasl.mechanism, as the user that sasl.jaas.config names, or the section KafkaClient of the JAAS file in KAFKA_OPTS.
 func login(settings map[string]string) (sasl.Mechanism, error) {
 	name := settings["sasl.mechanism"]
+	if name == "" {
+		name = config.GSSAPI
+	}
 	if !slices.Contains(config.Mechanisms, name) {
-		if name == "" {
-			name = "GSSAPI, which is the default,"
-		}
 		return nil, &badArgument{fmt.Sprintf("sasl.mechanism %s is not supported; %s are", name, strings.Join(config.Mechanisms, ", "))}
 	}
 	modules, err := loginModules(settings["sasl.jaas.config"])
 	if err != nil {
 		return nil, err
 	}
-	if name == config.OAuthBearer {
+	switch name {
+	case config.GSSAPI:
+		return kerberosLogin(settings, modules)
+	case config.OAuthBearer:
 		return bearerLogin(settings, modules)
 	}
 	account, found := config.Login(modules, name)
