@@ -21,8 +21,8 @@ import (
 	"github.com/jcmturner/gokrb5/v8/types"
 )
 
-// Transient is an error that the next attempt of the same client may not meet, such as a ticket that is not valid yet. Kafka does not tell it a client, which would take the answer for the
-// last word.
+// Transient is an error that the next attempt of the same client may not meet, such as a ticket that is not valid yet. Kafka means not to tell it a client, which would take the answer for the
+// last word; since Java 16 it cannot tell such an error from others.
 type Transient string
 
 func (t Transient) Error() string { return string(t) }

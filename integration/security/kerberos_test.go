@@ -2,6 +2,7 @@ package security
 
 import (
 	"net"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -40,7 +41,7 @@ func startRealm(t *testing.T) *kdc.KDC {
 
 // kerberosBroker starts a broker that knows clients by their tickets: people by their names in capitals, of whom ALICE may do all.
 func kerberosBroker(t *testing.T, keyTable string) (b *cluster.Cluster, door string) {
-	door = net.JoinHostPort("127.0.0.1", strconv.Itoa(cluster.Port(t)))
+	door = net.JoinHostPort("localhost", strconv.Itoa(cluster.Port(t))) // libraries in C take addresses for names
 	return cluster.StartProgram(t, cluster.Barnabas, zktest.Embedded(t).Addr(), 1, map[string]string{
 		"listeners": "PLAINTEXT://${addr},CLIENTS://" + door, "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CLIENTS:SASL_PLAINTEXT",
 		"listener.name.clients.gssapi.sasl.jaas.config":   kdc.Login(keyTable, brokerPrincipal),
@@ -82,6 +83,16 @@ func TestClientsComeInByTickets(t *testing.T) {
 			require.NoError(t, client.ProduceSync(lane.Patience(t), kgo.StringRecord("x")).FirstErr())
 			time.Sleep(50 * time.Millisecond) // the pace of a client that has little to say
 		}
+	})
+	t.Run("kcat", func(t *testing.T) {
+		lane.Program(t, "kcat")
+		plugins, _ := filepath.Glob("/usr/lib/*/sasl2/libgssapiv2.so")
+		lane.Need(t, len(plugins) > 0, "Cyrus SASL's module for GSSAPI")
+		t.Setenv("KRB5_CONFIG", realm.Config)
+		t.Setenv("KRB5CCNAME", filepath.Join(t.TempDir(), "tickets"))
+		args := []string{"-b", door, "-t", "kcat", "-X", "security.protocol=SASL_PLAINTEXT", "-X", "sasl.mechanism=GSSAPI", "-X", "sasl.kerberos.keytab=" + keys, "-X", "sasl.kerberos.principal=" + alicePrincipal, "-X", "allow.auto.create.topics=true"}
+		run(t, "hello\n", "kcat", append([]string{"-P"}, args...)...)
+		assert.Contains(t, run(t, "", "kcat", append([]string{"-C", "-e", "-q"}, args...)...), "hello\n")
 	})
 	t.Run("who is known may not do all", func(t *testing.T) {
 		out, err := tryToRun(t, "x\n", bin, "kafka-console-producer", "--bootstrap-server", door, "--topic", "t", "--producer.config", write(t, byTicket(kdc.Login(keys, "bob"))))
@@ -187,11 +198,14 @@ func TestBrokersOfBothKindsKnowEachOtherByTickets(t *testing.T) {
 		out := run(t, "", cluster.Binary(t), "kafka-topics", "--bootstrap-server", doors[i+1], "--list", "--command-config", alice)
 		assert.Contains(t, out, "t", b.LogTail(2000))
 	}
-	for i := range 2 { // the controller of either kind
-		b := c.Brokers[i]
-		b.Kill(t)
-		b.Start(t)
-		b.WaitReady(t)
+	ticket, err := kerberos.NewTickets(kerberos.Account{ConfigFile: realm.Config, Principal: alicePrincipal, KeyTable: keys, RenewAfter: 0.8, Now: time.Now}).For(lane.Patience(t), "kafka", "localhost")
+	require.NoError(t, err)
+	answersByTicket(t, doors[1], ticket, refusedTicket)
+	answersByTicket(t, doors[2], ticket, "closed")
+	for i, goes := range []func(testing.TB){c.Brokers[0].Stop, c.Brokers[1].Kill} { // the first is controller
+		goes(t)
+		c.Brokers[i].Start(t)
+		c.Brokers[i].WaitReady(t)
 		produce()
 	}
 }
