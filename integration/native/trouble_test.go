@@ -46,9 +46,9 @@ func (v judged) rules() (names []string) {
 	return names
 }
 
-// One broker's session is long, so that after its death it is still registered when the others are asked.
+// Sessions are long and nobody ends them, so that after its death a broker is still registered when the others are asked.
 func TestTroubleIsSeenAndMended(t *testing.T) {
-	settings := map[string]string{"zookeeper.session.timeout.ms": "60000", "default.replication.factor": "1", "offsets.topic.replication.factor": "1", "offsets.topic.num.partitions": "1"}
+	settings := map[string]string{"zookeeper.session.timeout.ms": "60000", "barnabas.last.will.enable": "false", "default.replication.factor": "1", "offsets.topic.replication.factor": "1", "offsets.topic.num.partitions": "1"}
 	c := cluster.StartMixed(t, zktest.Embedded(t).Addr(), []cluster.Program{cluster.Barnabas, cluster.Barnabas}, settings)
 	server := c.Brokers[0].Addr
 	require.Zero(t, run(t, server, "topic", "create", "orders", "--replication-factor", "1", "--partitions", "2", "--config", "min.insync.replicas=2").code)
