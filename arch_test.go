@@ -18,7 +18,7 @@ var mayImport = map[string][]string{
 	"config":           {"config/secret"},
 	"config/secret":    {},
 	"zkstate":          {"zkstate/embedded/client", "zkstate/embedded/proto", "zkstate/sasl"}, // what the common library leaves out
-	"zkstate/sasl":     {},
+	"zkstate/sasl":     {"kerberos"},
 	"ssl":              {"javaregexp"},
 	"kerberos":         {"javaregexp"},
 	"javaregexp":       {},
@@ -62,7 +62,7 @@ var mayImport = map[string][]string{
 	"tools/options":     {"tools/spelling"},
 	"tools/subcommands": {"tools/spelling"},
 	"tools/dumplog":     {"broker/vfs", "broker/record", "broker/commitlog", "tools/options"},
-	"tools/zkaccess":    {"config", "ssl", "zkstate/sasl"},
+	"tools/zkaccess":    {"config", "ssl", "kerberos", "zkstate/sasl"},
 	"tools/zkshell":     {"tools/options", "tools/zkaccess", "zkstate/embedded/client", "zkstate/embedded/proto"}, // a shell needs what the common library leaves out
 
 	"integration/...": {"..."},

@@ -16,8 +16,8 @@ import (
 	"barnabas/controller"
 	"barnabas/ssl"
 	"barnabas/tools/console"
+	"barnabas/tools/zkaccess"
 	"barnabas/zkstate"
-	"barnabas/zkstate/sasl"
 )
 
 // ballastBytes are allocated and never touched. They cost no memory, but the garbage collector, which waits until as much was allocated as it found alive, counts them: without ballast a broker, whose
@@ -78,33 +78,24 @@ func zooKeeper(v *config.Values, log *logrus.Entry) (zkstate.Config, error) {
 	if err != nil {
 		return zkstate.Config{}, err
 	}
-	account, err := zooKeeperAccount()
+	login, err := zkaccess.Login(os.Getenv("KAFKA_OPTS"))
 	if err != nil {
 		return zkstate.Config{}, err
 	}
-	if v.Bool("zookeeper.set.acl") && account == nil && (secure == nil || v.String("zookeeper.ssl.keystore.location") == "") {
+	if v.Bool("zookeeper.set.acl") && login == nil && (secure == nil || v.String("zookeeper.ssl.keystore.location") == "") {
 		return zkstate.Config{}, errors.New("zookeeper.set.acl is true, but ZooKeeper would not know whose the nodes are: neither zookeeper.ssl.client.enable with zookeeper.ssl.keystore.location is set, " +
 			"nor does KAFKA_OPTS name a JAAS file (-Djava.security.auth.login.config=FILE) with a section Client")
 	}
 	return zkstate.Config{
 		Servers:        v.String("zookeeper.connect"),
 		TLS:            secure,
-		SASL:           account,
+		SASL:           login,
 		SessionTimeout: v.Millis("zookeeper.session.timeout.ms"),
 		ConnectTimeout: v.Millis("zookeeper.connection.timeout.ms"),
 		MaxInFlight:    int(v.Int("zookeeper.max.in.flight.requests")),
 		SecureACLs:     v.Bool("zookeeper.set.acl"),
 		Log:            log.WithField("part", "zookeeper"),
 	}, nil
-}
-
-// zooKeeperAccount is as whom ZooKeeper is to know this process; nil: as nobody.
-func zooKeeperAccount() (*sasl.Account, error) {
-	account, err := config.ZooKeeperLogin(os.Getenv("KAFKA_OPTS"))
-	if err != nil || account == nil {
-		return nil, err
-	}
-	return &sasl.Account{User: account.User, Password: account.Password}, nil
 }
 
 func (n *node) start(v *config.Values, users console.Users) error {

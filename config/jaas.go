@@ -64,32 +64,42 @@ func javaProperty(javaOptions, name string) (value string) {
 // digestLoginModule is how ZooKeeper's clients authenticate by DIGEST-MD5.
 const digestLoginModule = "org.apache.zookeeper.server.auth.DigestLoginModule"
 
-// ZooKeeperLogin is as whom ZooKeeper is to know this process, from the options of a Java program: the account in section Client of their JAAS file, or in that which
-// zookeeper.sasl.clientconfig names. nil: as nobody. A section that wants anything but DIGEST-MD5 is an error.
-func ZooKeeperLogin(javaOptions string) (*Account, error) {
+// ZooKeeperLogin is as whom ZooKeeper is to know this process, from the options of a Java program: by the account or the login to Kerberos in section Client of their JAAS file, or in that which
+// zookeeper.sasl.clientconfig names. Both nil: as nobody.
+func ZooKeeperLogin(javaOptions string) (*Account, *Kerberos, error) {
 	if strings.EqualFold(javaProperty(javaOptions, "zookeeper.sasl.client"), "false") {
-		return nil, nil
+		return nil, nil, nil
 	}
 	name := LoginFile(javaOptions)
 	file, err := ReadJAASFile(name)
 	if err != nil {
-		return nil, fmt.Errorf("the JAAS file that KAFKA_OPTS names: %w", err)
+		return nil, nil, fmt.Errorf("the JAAS file that KAFKA_OPTS names: %w", err)
 	}
 	section := javaProperty(javaOptions, "zookeeper.sasl.clientconfig")
 	if section == "" {
 		section = "Client"
 	}
 	if len(file[section]) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
 	m := file[section][0]
-	if m.Class != digestLoginModule {
-		return nil, fmt.Errorf("%s: section %s wants %s, and towards ZooKeeper only %s is served (-Dzookeeper.sasl.client=false goes without)", name, section, m.Class, digestLoginModule)
+	switch m.Class {
+	case krb5LoginModule:
+		ticket, err := m.kerberos()
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: section %s: %w", name, section, err)
+		}
+		if ticket.Service = javaProperty(javaOptions, "zookeeper.sasl.client.username"); ticket.Service == "" {
+			ticket.Service = "zookeeper"
+		}
+		return nil, &ticket, nil
+	case digestLoginModule:
+		if m.Options["username"] == "" {
+			return nil, nil, fmt.Errorf("%s: section %s has no username", name, section)
+		}
+		return &Account{User: m.Options["username"], Password: m.Options["password"]}, nil, nil
 	}
-	if m.Options["username"] == "" {
-		return nil, fmt.Errorf("%s: section %s has no username", name, section)
-	}
-	return &Account{User: m.Options["username"], Password: m.Options["password"]}, nil
+	return nil, nil, fmt.Errorf("%s: section %s wants %s, and towards ZooKeeper %s and %s are served (-Dzookeeper.sasl.client=false goes without)", name, section, m.Class, digestLoginModule, krb5LoginModule)
 }
 
 // ReadJAASFile reads a JAAS file; no name is an empty one.

@@ -23,7 +23,7 @@ type Config struct {
 	SessionTimeout time.Duration // zookeeper.session.timeout.ms; default 18 s. The ensemble may grant another
 	ConnectTimeout time.Duration // how long Connect waits for the first session; default SessionTimeout
 	Auth           []Auth
-	SASL           *sasl.Account                 // as whom every connection is authenticated; nil: nobody
+	SASL           sasl.Login                    // as whom every connection is authenticated; nil: nobody
 	TLS            func(addr string) *tls.Config // zookeeper.ssl.client.enable: how to speak to the server at host:port; nil for plaintext
 	MaxInFlight    int                           // zookeeper.max.in.flight.requests, for each call of Do; default 10
 	SecureACLs     bool                          // zookeeper.set.acl: nodes are made with Kafka's ACLs instead of open to all

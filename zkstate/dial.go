@@ -27,7 +27,7 @@ type dialer struct {
 	stop      context.CancelFunc
 	limit     time.Duration
 	tls       func(addr string) *tls.Config // nil in plaintext
-	account   *sasl.Account                 // nil: nobody
+	account   sasl.Login                    // nil: nobody
 	denied    func()                        // told when a server refuses the account
 	confirmed atomic.Pointer[confirmation]  // the last; nil: none yet
 	refused   atomic.Pointer[error]         // why the last attempt to connect failed; nil: none did
@@ -62,7 +62,7 @@ func (d *dialer) dial(network, address string, _ time.Duration) (net.Conn, error
 		}
 		return nil, err
 	}
-	h := &handshake{Conn: conn, buffered: bufio.NewReaderSize(conn, readBuffer), dialer: d, deadline: time.Now().Add(d.limit)}
+	h := &handshake{Conn: conn, server: address, buffered: bufio.NewReaderSize(conn, readBuffer), dialer: d, deadline: time.Now().Add(d.limit)}
 	h.asked.lease = &d.lease
 	return h, nil
 }
@@ -93,7 +93,7 @@ func (d *dialer) open(ctx context.Context, server string, session client.Session
 		return conn, err
 	}
 	defer context.AfterFunc(ctx, conn.Drop)()
-	if err := conn.Login(*d.account); err != nil {
+	if err := conn.Login(d.account, server); err != nil {
 		conn.Drop()
 		return nil, err
 	}
@@ -104,6 +104,7 @@ func (d *dialer) open(ctx context.Context, server string, session client.Session
 // for every packet.
 type handshake struct {
 	net.Conn
+	server   string // its address, as it was asked for
 	buffered *bufio.Reader
 	dialer   *dialer
 	deadline time.Time // for the first packet
@@ -145,7 +146,7 @@ func (h *handshake) confirm(p []byte, n int, err error) (int, error) {
 	}
 	if whole {
 		if h.dialer.account != nil && c.session.ID != 0 {
-			if err := h.login(*h.dialer.account); err != nil {
+			if err := h.login(h.dialer.account); err != nil {
 				return 0, err
 			}
 		}

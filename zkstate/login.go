@@ -15,16 +15,16 @@ import (
 // whatever is asked over a connection is asked by somebody whom the server knows.
 
 // login authenticates the connection.
-func (h *handshake) login(a sasl.Account) error {
+func (h *handshake) login(a sasl.Login) error {
 	xid := int32(0)
-	err := a.Login(func(token []byte) ([]byte, error) {
+	err := a.Login(h.server, func(token []byte) ([]byte, error) {
 		xid++
 		return h.saslStep(xid, token)
 	})
 	if err == nil {
 		return nil
 	}
-	err = fmt.Errorf("%s: authenticating as %q: %w", h.RemoteAddr(), a.User, err)
+	err = fmt.Errorf("%s: authenticating as %q: %w", h.RemoteAddr(), a, err)
 	h.dialer.refused.Store(&err)
 	var code *client.Error
 	if !errors.As(err, &code) && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)) {

@@ -85,7 +85,7 @@ func TestBrokersAndToolsAreKnownToZooKeeperBySASL(t *testing.T) {
 	for options, says := range map[string]string{
 		"":                   "zookeeper.set.acl is true",
 		jaasFile(t, "wrong"): `authenticating as "kafka"`,
-		login + " -Dzookeeper.sasl.clientconfig=Kerberos": "com.sun.security.auth.module.Krb5LoginModule",
+		login + " -Dzookeeper.sasl.clientconfig=Kerberos": "useKeyTab wants keyTab and principal",
 	} {
 		t.Setenv("KAFKA_OPTS", options)
 		ours.Set("zookeeper.connection.timeout.ms", "3000")
@@ -114,7 +114,7 @@ func aclsOf(t testing.TB, zk string) map[string]string {
 	conn, err := client.Dial(zk, 30*time.Second, client.Session{}, nil)
 	require.NoError(t, err)
 	defer conn.Close()
-	require.NoError(t, conn.Login(sasl.Account{User: "kafka", Password: "kafka-secret"}))
+	require.NoError(t, conn.Login(sasl.Account{User: "kafka", Password: "kafka-secret"}, zk))
 	acls := map[string]string{}
 	for left := []string{"/"}; len(left) > 0; left = left[1:] {
 		path := left[0]

@@ -5,8 +5,10 @@ package zkaccess
 import (
 	"crypto/tls"
 	"fmt"
+	"time"
 
 	"barnabas/config"
+	"barnabas/kerberos"
 	"barnabas/ssl"
 	"barnabas/zkstate/sasl"
 )
@@ -15,7 +17,7 @@ import (
 type Access struct {
 	TLS         func(addr string) *tls.Config // for the server at host:port; nil: in plaintext
 	Certificate bool                          // TLS shows a certificate
-	Account     *sasl.Account                 // nil: nobody
+	Account     sasl.Login                    // nil: nobody
 }
 
 // Known tells whether ZooKeeper learns who comes. What such a tool makes belongs to it, as in Kafka.
@@ -24,15 +26,8 @@ func (a Access) Known() bool { return a.Account != nil || a.Certificate }
 // Read reads the file, "" for none, and the options of a Java program. TLS is for a file that says zookeeper.ssl.client.enable=true. Settings behind prefix come before those without; all others are
 // passed over, so that a broker's own file will do.
 func Read(file, prefix, javaOptions string) (a Access, err error) {
-	account, err := config.ZooKeeperLogin(javaOptions)
-	if err != nil {
+	if a.Account, err = Login(javaOptions); err != nil || file == "" {
 		return a, err
-	}
-	if account != nil {
-		a.Account = &sasl.Account{User: account.User, Password: account.Password}
-	}
-	if file == "" {
-		return a, nil
 	}
 	v, err := config.Load(file, nil)
 	if err != nil {
@@ -49,4 +44,24 @@ func Read(file, prefix, javaOptions string) (a Access, err error) {
 	}
 	a.Certificate = a.TLS != nil && of("zookeeper.ssl.keystore.location") != ""
 	return a, nil
+}
+
+// renewAfter is after which part of its life a ticket is renewed, as ZooKeeper's clients do it.
+const renewAfter = 0.8
+
+// Login is as whom ZooKeeper is to know this process, by the JAAS file that the options of a Java program name; nil: as nobody.
+func Login(javaOptions string) (sasl.Login, error) {
+	account, ticket, err := config.ZooKeeperLogin(javaOptions)
+	switch {
+	case err != nil:
+		return nil, err
+	case account != nil:
+		return sasl.Account{User: account.User, Password: account.Password}, nil
+	case ticket != nil:
+		tickets := kerberos.NewTickets(kerberos.Account{
+			ConfigFile: config.KerberosFile(javaOptions), Cache: ticket.Cache, Principal: ticket.Principal, KeyTable: ticket.KeyTable, RenewAfter: renewAfter, Now: time.Now,
+		})
+		return sasl.Kerberos{Tickets: tickets, Service: ticket.Service, Who: ticket.Who()}, nil
+	}
+	return nil, nil
 }

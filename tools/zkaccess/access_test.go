@@ -48,6 +48,6 @@ func TestTheJAASFileSaysWhoComes(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte(`Client { org.apache.zookeeper.server.auth.DigestLoginModule required username="kafka" password="x"; };`), 0o600))
 	access, err := Read("", "", "-Djava.security.auth.login.config="+file)
 	require.NoError(t, err)
-	assert.Equal(t, Access{Account: &sasl.Account{User: "kafka", Password: "x"}}, access)
+	assert.Equal(t, Access{Account: sasl.Account{User: "kafka", Password: "x"}}, access)
 	assert.True(t, access.Known())
 }

@@ -131,7 +131,7 @@ func (s *session) open(host string, remembered client.Session) (*client.Conn, er
 	if err != nil || s.access.Account == nil {
 		return c, err
 	}
-	if err := c.Login(*s.access.Account); err != nil {
+	if err := c.Login(s.access.Account, host); err != nil {
 		s.event("AuthFailed", "None", "null")
 		c.Drop()
 		return nil, err

@@ -1,4 +1,4 @@
-// Package sasl is the client's side of SASL towards ZooKeeper: DIGEST-MD5 (RFC 2831) with authentication alone, which is what ZooKeeper's DigestLoginModule stands for.
+// Package sasl is the client's side of SASL towards ZooKeeper: DIGEST-MD5 (RFC 2831) with authentication alone, which is what ZooKeeper's DigestLoginModule stands for, and GSSAPI.
 package sasl
 
 import (
@@ -24,11 +24,13 @@ var (
 	errServer    = errors.New("SASL: the server does not know the password")
 )
 
-// Account is as whom a client authenticates.
+// Account is a client that proves itself by a password.
 type Account struct{ User, Password string }
 
-// Login authenticates over a connection whose session was confirmed, before anything else is asked. ask sends a token and returns the server's.
-func (a Account) Login(ask func(token []byte) ([]byte, error)) error {
+func (a Account) String() string { return a.User }
+
+// Login implements Login.
+func (a Account) Login(_ string, ask func(token []byte) ([]byte, error)) error {
 	nonce := make([]byte, 24)
 	_, _ = rand.Read(nonce) // never fails
 	return a.login(ask, hex.EncodeToString(nonce))

@@ -48,7 +48,7 @@ func TestAnAccountIsKnownByItsPassword(t *testing.T) {
 	assert.NotContains(t, sent[1], "secret")
 
 	sent = nil
-	assert.EqualError(t, Account{"kafka", "wrong"}.Login(server(t, challenge, &sent)), "refused")
+	assert.EqualError(t, Account{"kafka", "wrong"}.Login("", server(t, challenge, &sent)), "refused")
 }
 
 func TestAServerHasToKnowThePasswordToo(t *testing.T) {
@@ -59,7 +59,7 @@ func TestAServerHasToKnowThePasswordToo(t *testing.T) {
 		}
 		return []byte("rspauth=00000000000000000000000000000000"), nil
 	}
-	assert.ErrorIs(t, Account{"kafka", "secret"}.Login(ask), errServer)
+	assert.ErrorIs(t, Account{"kafka", "secret"}.Login("", ask), errServer)
 }
 
 func TestWhatIsNoChallengeIsRefused(t *testing.T) {
@@ -72,7 +72,7 @@ func TestWhatIsNoChallengeIsRefused(t *testing.T) {
 		strings.Repeat("a", maxToken+1): errChallenge,
 		`nonce="x",algorithm=md5-sess,qop="auth-int,auth-conf"`: errNoAuth,
 	} {
-		err := Account{"kafka", "secret"}.Login(func([]byte) ([]byte, error) { return []byte(text), nil })
+		err := Account{"kafka", "secret"}.Login("", func([]byte) ([]byte, error) { return []byte(text), nil })
 		assert.ErrorIs(t, err, want, text)
 	}
 }
@@ -92,7 +92,7 @@ func FuzzChallenge(f *testing.F) {
 	f.Add(`nonce="\`, "")
 	f.Fuzz(func(t *testing.T, first, second string) {
 		asked := 0
-		_ = Account{"kafka", "secret"}.Login(func([]byte) ([]byte, error) {
+		_ = Account{"kafka", "secret"}.Login("", func([]byte) ([]byte, error) {
 			if asked++; asked == 1 {
 				return []byte(first), nil
 			}

@@ -194,9 +194,9 @@ func (c *Conn) Call(op proto.Op, req proto.Request) (*proto.Reader, error) {
 	return proto.NewReader(r.Body), nil
 }
 
-// Login authenticates the connection by SASL. It is to be the first request.
-func (c *Conn) Login(a sasl.Account) error {
-	return a.Login(func(token []byte) ([]byte, error) {
+// Login authenticates the connection by SASL to the server that it was opened to, host:port. It is to be the first request.
+func (c *Conn) Login(a sasl.Login, server string) error {
+	return a.Login(server, func(token []byte) ([]byte, error) {
 		r, err := c.Call(proto.OpSASL, &proto.SASLRequest{Token: token})
 		if err != nil {
 			return nil, err
