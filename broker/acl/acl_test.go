@@ -165,6 +165,12 @@ func TestTheIndexDecidesAsLookingAtEverythingDoes(t *testing.T) {
 			who := Subject{Principal{oneOf(s, "User", "Group"), oneOf(s, "alice", "bob", "carol")}, oneOf(s, "10.0.0.1", "10.0.0.3")}
 			op, resource, name := s.op(), oneOf(s, topic, kmsg.ACLResourceTypeGroup), s.name()
 			require.Equal(t, plainly(all, who, op, resource, name), Policy{}.Allows(table, who, op, resource, name), "seed %d: %v %v %v %q by %v", seed, who, op, resource, name, all)
+			if d := (Policy{}).Decide(table, who, op, resource, name); d.Reason == ByEntry {
+				require.Contains(t, all, d.By)
+				require.Equal(t, d.Allowed, d.By.Permission == allow, "seed %d: %+v", seed, d)
+			} else {
+				require.False(t, d.Allowed, "seed %d: %+v", seed, d)
+			}
 			require.Equal(t, somewhere(all, who, op, resource), Policy{}.AllowsAny(table, who, op, resource), "seed %d: %v %v %v by %v", seed, who, op, resource, all)
 		}
 	}

@@ -43,8 +43,17 @@ func Find(path string) ([]Log, error) {
 	}
 	var logs []Log
 	for _, e := range entries {
-		if tp, future, ok := commitlog.PartitionOfDir(e.Name()); ok && e.IsDir() {
-			logs = append(logs, Log{filepath.Join(path, e.Name()), tp, future})
+		tp, future, ok := commitlog.PartitionOfDir(e.Name())
+		if !ok || !e.IsDir() {
+			continue
+		}
+		l := Log{filepath.Join(path, e.Name()), tp, future}
+		within, err := os.ReadDir(l.Dir)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(within, fs.DirEntry.IsDir) { // broker-1 may be a log directory
+			logs = append(logs, l)
 		}
 	}
 	return logs, nil

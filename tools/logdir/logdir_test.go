@@ -109,6 +109,17 @@ func TestATornTailIsCutInTheRehearsalAndOneLogAloneCanBeAskedFor(t *testing.T) {
 	assert.Equal(t, info.Size()-5, bytes)
 }
 
+func TestALogDirectoryWhoseNameLooksLikeAPartitionsIsNoLog(t *testing.T) {
+	above := t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(above, "broker-1", "orders-0"), 0o755))
+	logs, err := Find(above)
+	require.NoError(t, err)
+	assert.Empty(t, logs)
+	logs, err = Find(filepath.Join(above, "broker-1"))
+	require.NoError(t, err)
+	assert.Equal(t, []Log{{Dir: filepath.Join(above, "broker-1", "orders-0"), Partition: commitlog.TopicPartition{Topic: "orders"}}}, logs)
+}
+
 func TestALogThatABrokerHasIsKnownToBeInUse(t *testing.T) {
 	dir := t.TempDir()
 	lock, err := vfs.OS.Lock(filepath.Join(dir, lockName))

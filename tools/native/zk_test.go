@@ -79,6 +79,9 @@ func TestANodeThatCannotBeReadOrIsMissingHasItsExitCode(t *testing.T) {
 	code, _, stderr = run("zk", "ls", "/", "--zookeeper", "127.0.0.1:1", "--timeout", "300ms")
 	assert.Equal(t, Unreachable, code)
 	assert.Contains(t, stderr, "no answer from ZooKeeper at 127.0.0.1:1: no ZooKeeper session within 300ms")
+	code, _, stderr = run("zk", "ls", "/", "--zk-tls-config-file", "/no/such/file")
+	assert.Equal(t, Failed, code)
+	assert.Contains(t, stderr, "zk-tls-config-file: ")
 }
 
 func TestNamesAreListedByNumberAndAChrootIsNotMade(t *testing.T) {
