@@ -122,12 +122,12 @@ func (a asks) flags() []cli.Flag {
 	}
 }
 
-// reach connects a call to whom its command asks, until close is called.
-func (a asks) reach(c *call) (close func(), err error) {
+// reach gives a call whom its command asks, until leave is called. Nobody is connected to before the first question.
+func (a asks) reach(c *call) (leave func(), err error) {
 	switch a {
 	case zooKeeper:
-		c.tree, err = openTree(c.String("zookeeper"), c.String("zk-tls-config-file"), c.Duration("timeout"))
-		return c.tree.close, err
+		c.tree = &zkTree{servers: c.String("zookeeper"), tlsFile: c.String("zk-tls-config-file"), within: min(c.Duration("timeout"), longestConnect)}
+		return c.tree.close, nil
 	case nobody:
 		return func() {}, nil
 	}
@@ -193,11 +193,11 @@ func (d command) wanted() string {
 // perform runs a command once, or with --watch until it is interrupted; then the last run's exit code counts.
 func (d command) perform(ctx *cli.Context, format string) error {
 	c := &call{Context: ctx}
-	close, err := d.asks.reach(c)
+	leave, err := d.asks.reach(c)
 	if err != nil {
 		return d.end(ctx, format, err)
 	}
-	defer close()
+	defer leave()
 	pace := ctx.Duration("watch")
 	once := func(parent context.Context) error {
 		if !d.lasts {

@@ -132,6 +132,8 @@ func TestWrongCallsEndWithTwoAndSayWhy(t *testing.T) {
 		"top --by colour":                                   "--by colour is none of topic, broker, group",
 		"top --over 0s":                                     "--over has to be longer than nothing",
 		"zk":                                                "one of these has to follow: get, ls, tree, stat",
+		"zk get nope":                                       "the path nope does not begin with /",
+		"zk tree --max 0":                                   "--max has to be at least 1",
 		"log verify":                                        "takes the arguments DIR...",
 		"completion tcsh":                                   "one of these has to follow: bash, zsh, fish",
 	} {

@@ -1,6 +1,7 @@
 package native
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -24,17 +25,30 @@ func zkCommand() *cli.Command {
 }
 
 // zkTree is the cluster's tree in ZooKeeper, for reading.
-type zkTree struct{ zk *zkstate.Client }
+type zkTree struct {
+	servers, tlsFile string
+	within           time.Duration // for a first session
+	zk               *zkstate.Client
+}
 
 // longestConnect is how long ZooKeeper is tried at most.
 const longestConnect = 10 * time.Second
 
-func openTree(servers, tlsFile string, within time.Duration) (*zkTree, error) {
-	zk, err := tools.ConnectZooKeeper(servers, tlsFile, min(within, longestConnect))
-	return &zkTree{zk}, err
+// do reads, once there is a session.
+func (t *zkTree) do(ctx context.Context, ops ...zkstate.Op) (results []zkstate.Result, err error) {
+	if t.zk == nil {
+		if t.zk, err = tools.ConnectZooKeeper(t.servers, t.tlsFile, t.within); err != nil {
+			return nil, err
+		}
+	}
+	return t.zk.Do(ctx, ops)
 }
 
-func (t *zkTree) close() { t.zk.Close() }
+func (t *zkTree) close() {
+	if t.zk != nil {
+		t.zk.Close()
+	}
+}
 
 // znodePath reads a path of the command line.
 func znodePath(text string) (string, error) {
@@ -46,8 +60,11 @@ func znodePath(text string) (string, error) {
 
 // one does one read, in the words of this face.
 func (c *call) one(op zkstate.Op) (zkstate.Result, error) {
-	r, err := c.tree.zk.One(c.ctx, op)
-	return r, inWords(op.Path, err)
+	results, err := c.tree.do(c.ctx, op)
+	if err != nil {
+		return zkstate.Result{}, err
+	}
+	return results[0], inWords(op.Path, results[0].Err)
 }
 
 func inWords(path string, err error) error {
@@ -341,7 +358,7 @@ func (c *call) walk(from string, depth, most int) (document, error) {
 		for i, p := range level {
 			ops[i] = zkstate.Children(p)
 		}
-		results, err := c.tree.zk.Do(c.ctx, ops)
+		results, err := c.tree.do(c.ctx, ops...)
 		if err != nil {
 			return nil, err
 		}
