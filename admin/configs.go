@@ -20,7 +20,7 @@ import (
 
 // String is how Kafka's messages show a resource.
 func (r Resource) String() string {
-	kind := map[ResourceType]string{ResourceTopic: "TOPIC", ResourceBroker: "BROKER", ResourceBrokerLogger: "BROKER_LOGGER"}[r.Type]
+	kind := map[ResourceType]string{ResourceTopic: "TOPIC", ResourceBroker: "BROKER", ResourceBrokerLogger: "BROKER_LOGGER", ResourceClientMetrics: "CLIENT_METRICS"}[r.Type]
 	if kind == "" {
 		kind = "UNKNOWN"
 	}
@@ -227,6 +227,8 @@ func (a *Admin) entityOf(ctx context.Context, r Resource) (zkstate.EntityType, s
 	case ResourceBroker:
 		name, err := a.brokerEntity(r.Name, "Node id must be an integer, but it is: %s", "Unexpected broker id, expected %d, but received %s")
 		return zkstate.BrokerEntity, name, err
+	case ResourceClientMetrics:
+		return "", "", failed(kerr.InvalidRequest, "AlterConfigs is only supported for topics and brokers, but resource type is CLIENT_METRICS")
 	}
 	return "", "", failed(kerr.InvalidRequest, "Unknown resource type %d", r.Type)
 }

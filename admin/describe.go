@@ -72,6 +72,11 @@ func (a *Admin) describe(ctx context.Context, r Resource, broker brokerValues, o
 		return a.describeBroker(broker, o), nil
 	case ResourceBrokerLogger:
 		return a.describeLoggers(r)
+	case ResourceClientMetrics:
+		if r.Name == "" {
+			return nil, failed(kerr.InvalidRequest, "Client metrics subscription name must not be empty")
+		}
+		return nil, failed(kerr.InvalidRequest, "Config type client-metrics is only supported on KRaft clusters")
 	}
 	return nil, failed(kerr.InvalidRequest, "Unsupported resource type: %d", r.Type)
 }

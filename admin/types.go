@@ -69,9 +69,10 @@ type ResourceType int8
 
 // The types that have configurations.
 const (
-	ResourceTopic        ResourceType = 2
-	ResourceBroker       ResourceType = 4
-	ResourceBrokerLogger ResourceType = 8
+	ResourceTopic         ResourceType = 2
+	ResourceBroker        ResourceType = 4
+	ResourceBrokerLogger  ResourceType = 8
+	ResourceClientMetrics ResourceType = 16 // what clients push metrics for (KIP-714): only clusters without ZooKeeper have such
 )
 
 // Resource is a topic, a broker (its id as text), or all brokers (ResourceBroker with the empty name).

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -50,18 +51,43 @@ func (c *Core) setUpFeatures() error {
 // for its reason.
 func (c *Core) updateFeatures(id uint64, req *kmsg.UpdateFeaturesRequest) {
 	resp := req.ResponseKind().(*kmsg.UpdateFeaturesResponse)
+	if !c.cfg.IBP.featureVersioning() {
+		why := "Feature versioning system is disabled."
+		resp.ErrorCode, resp.ErrorMessage = kerr.InvalidRequest.Code, &why
+		c.answer(id, resp)
+		return
+	}
+	refused := map[string]bool{}
 	for _, u := range req.FeatureUpdates {
-		why := "Could not apply finalized feature update because the provided feature is not supported."
-		switch {
-		case u.Feature == "":
-			why = "Feature name can not be empty."
-		case u.MaxVersionLevel < 1 && (u.UpgradeType > 1 || u.AllowDowngrade):
-			why = "Can not delete non-existing finalized feature."
-		case u.MaxVersionLevel < 1:
-			why = "Can not provide versionLevel less than 1 without setting the SAFE downgradeType in the request."
+		if refused[u.Feature] {
+			continue
 		}
+		refused[u.Feature] = true
+		why := featureRefusal(req.Version, u)
 		resp.Results = append(resp.Results, kmsg.UpdateFeaturesResponseResult{
 			Feature: u.Feature, ErrorCode: kerr.InvalidRequest.Code, ErrorMessage: &why})
 	}
 	c.answer(id, resp)
+}
+
+// featureRefusal is why a feature is not given a level.
+func featureRefusal(version int16, u kmsg.UpdateFeaturesRequestFeatureUpdate) string {
+	const upgrade, unsafeDowngrade = 1, 3
+	kind := u.UpgradeType
+	if version == 0 {
+		if kind = upgrade; u.AllowDowngrade {
+			kind = unsafeDowngrade
+		}
+	}
+	switch {
+	case u.Feature == "":
+		return "Feature name can not be empty."
+	case kind < upgrade || kind > unsafeDowngrade:
+		return "Received unknown upgrade type."
+	case u.MaxVersionLevel < 1 && kind != upgrade:
+		return "Can not delete non-existing finalized feature."
+	case u.MaxVersionLevel < 1:
+		return fmt.Sprintf("Can not provide versionLevel: %d less than 1 without setting the SAFE downgradeType in the request.", u.MaxVersionLevel)
+	}
+	return "Could not apply finalized feature update because the provided feature is not supported."
 }

@@ -241,6 +241,7 @@ var handlers = map[int16]handler{
 	50: handle((*Dispatcher).describeUserScramCredentials),
 	51: handle((*Dispatcher).alterUserScramCredentials),
 	56: handle((*Dispatcher).alterPartition),
+	57: handle((*Dispatcher).updateFeatures),
 	60: handle((*Dispatcher).describeCluster),
 	61: handle((*Dispatcher).describeProducers),
 	65: handle((*Dispatcher).describeTransactions),

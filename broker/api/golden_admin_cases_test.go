@@ -400,3 +400,54 @@ func brokerToControllerCases(r *recorder) {
 		return req
 	})
 }
+
+func updateFeaturesCases(r *recorder) {
+	ask := func(name, door string, from, to int16, updates ...kmsg.UpdateFeaturesRequestFeatureUpdate) {
+		r.at("57_update_features", name, door, from, to, func(int16) kmsg.Request {
+			req := kmsg.NewPtrUpdateFeaturesRequest()
+			req.TimeoutMillis, req.FeatureUpdates = 5000, updates
+			return req
+		})
+	}
+	update := func(feature string, level int16, lower bool, kind int8) kmsg.UpdateFeaturesRequestFeatureUpdate {
+		u := kmsg.NewUpdateFeaturesRequestFeatureUpdate()
+		u.Feature, u.MaxVersionLevel, u.AllowDowngrade, u.UpgradeType = feature, level, lower, kind
+		return u
+	}
+	ask("not controller", "B2", 0, 1, update("a", 1, false, 1))
+	ask("nothing", "PLAINTEXT", 0, 1)
+	ask("unknown", "PLAINTEXT", 0, 1, update("metadata.version", 7, false, 1), update("a", 1, true, 2))
+	ask("no name", "PLAINTEXT", 0, 1, update("", 1, false, 1))
+	ask("too low", "PLAINTEXT", 0, 1, update("a", 0, false, 1), update("b", -3, false, 1))
+	ask("taken away", "PLAINTEXT", 0, 1, update("a", 0, true, 2), update("b", -3, true, 3))
+	ask("unknown kinds", "PLAINTEXT", 1, 1, update("a", 1, false, 0), update("b", 0, false, 4), update("c", 0, false, -1))
+}
+
+func clientMetricsCases(r *recorder) {
+	const file = "32_client_metrics"
+	for _, asked := range [][2]string{{"describe", "m"}, {"describe without a name", ""}} {
+		r.at(file, asked[0], "PLAINTEXT", 0, 4, func(int16) kmsg.Request {
+			req := kmsg.NewPtrDescribeConfigsRequest()
+			one := kmsg.NewDescribeConfigsRequestResource()
+			one.ResourceType, one.ResourceName = kmsg.ConfigResourceTypeClientMetrics, asked[1]
+			req.Resources = append(req.Resources, one)
+			return req
+		})
+	}
+	r.at(file, "alter", "PLAINTEXT", 0, 2, func(int16) kmsg.Request {
+		req := kmsg.NewPtrAlterConfigsRequest()
+		one := kmsg.NewAlterConfigsRequestResource()
+		one.ResourceType, one.ResourceName = kmsg.ConfigResourceTypeClientMetrics, "m"
+		one.Configs = []kmsg.AlterConfigsRequestResourceConfig{{Name: "interval.ms", Value: kmsg.StringPtr("1000")}}
+		req.Resources = append(req.Resources, one)
+		return req
+	})
+	r.at(file, "alter single settings", "PLAINTEXT", 0, 1, func(int16) kmsg.Request {
+		req := kmsg.NewPtrIncrementalAlterConfigsRequest()
+		one := kmsg.NewIncrementalAlterConfigsRequestResource()
+		one.ResourceType, one.ResourceName = kmsg.ConfigResourceTypeClientMetrics, "m"
+		one.Configs = []kmsg.IncrementalAlterConfigsRequestResourceConfig{{Name: "interval.ms", Value: kmsg.StringPtr("1000")}}
+		req.Resources = append(req.Resources, one)
+		return req
+	})
+}

@@ -54,6 +54,8 @@ func goldenCases(r *recorder) {
 	electLeadersCases(r)
 	reassignmentCases(r)
 	brokerToControllerCases(r)
+	updateFeaturesCases(r)
+	clientMetricsCases(r)
 }
 
 func apiVersionsCases(r *recorder) {

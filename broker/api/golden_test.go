@@ -27,6 +27,7 @@ var goldenFiles = []string{
 	"44_incremental_alter_configs", "49_alter_client_quotas", "48_describe_client_quotas", "50_describe_user_scram_credentials",
 	"51_alter_user_scram_credentials", "21_delete_records", "35_describe_log_dirs", "03_metadata_creating",
 	"43_elect_leaders", "45_alter_partition_reassignments", "46_list_partition_reassignments", "07_controlled_shutdown", "56_alter_partition",
+	"57_update_features", "32_client_metrics",
 }
 
 // TestAnswersAsKafkaDoes replays what Apache Kafka 3.9.1 was asked, over real
@@ -145,6 +146,8 @@ func comparable391(resp kmsg.Response) string {
 		sortAlteredQuotas(r)
 	case *kmsg.AlterUserSCRAMCredentialsResponse:
 		sortBy(r.Results, func(u kmsg.AlterUserSCRAMCredentialsResponseResult) string { return u.User })
+	case *kmsg.UpdateFeaturesResponse:
+		sortBy(r.Results, func(f kmsg.UpdateFeaturesResponseResult) string { return f.Feature })
 	case *kmsg.AlterConfigsResponse:
 		sortBy(r.Resources, func(t kmsg.AlterConfigsResponseResource) string { return t.ResourceName })
 	}

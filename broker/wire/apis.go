@@ -76,6 +76,7 @@ var APIs = table([]API{
 	{Key: 50, Name: "DescribeUserSCRAMCredentials", Min: 0, Max: 0},
 	{Key: 51, Name: "AlterUserSCRAMCredentials", Min: 0, Max: 0},
 	{Key: 56, Name: "AlterPartition", Min: 0, Max: 3},
+	{Key: 57, Name: "UpdateFeatures", Min: 0, Max: 1},
 	{Key: 60, Name: "DescribeCluster", Min: 0, Max: 1},
 	{Key: 61, Name: "DescribeProducers", Min: 0, Max: 0},
 	{Key: 65, Name: "DescribeTransactions", Min: 0, Max: 0},
