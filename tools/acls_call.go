@@ -59,7 +59,7 @@ func aclCallMistake(set *options.Set) string {
 	} {
 		for _, other := range against.excluded {
 			if set.Has(against.used) && set.Has(other) {
-				return fmt.Sprintf("Option \"[%s]\" can't be used with option \"[%s]\"", against.used, other)
+				return notTogether(against.used, other)
 			}
 		}
 	}

@@ -27,6 +27,9 @@ var clusterArguments = []subcommands.Argument{
 	{Name: "config", Short: "c", Value: "CONFIG", Doc: "Property file with settings of the client."},
 }
 
+// errNoControllers refuses --bootstrap-controller.
+var errNoControllers = errors.New("This cluster has no controllers of its own: it is coordinated by ZooKeeper. Please specify --bootstrap-server.")
+
 // clusterCommand39 is what 3.9.1 made of the command: it can also ask the controllers of a cluster that has no ZooKeeper, and one of the two has to be given.
 func clusterCommand39() subcommands.Command {
 	command := clusterCommand
@@ -56,7 +59,7 @@ func Cluster(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 		return 1
 	}
 	if call.Has("bootstrap-controller") {
-		fmt.Fprintln(stderr, "This cluster has no controllers of its own: it is coordinated by ZooKeeper. Please specify --bootstrap-server.")
+		fmt.Fprintln(stderr, errNoControllers)
 		return 1
 	}
 	if settings["bootstrap.servers"] == "" {

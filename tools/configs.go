@@ -91,7 +91,7 @@ func Configs(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	}
 	for _, option := range []string{"add-config", "delete-config"} {
 		if set.Has("describe") && set.Has(option) {
-			return f.usage(fmt.Sprintf("Option \"[describe]\" can't be used with option \"[%s]\"", option))
+			return f.usage(notTogether("describe", option))
 		}
 	}
 	err := configs(f, set)

@@ -110,7 +110,7 @@ func wrongGroupsCall(f face, set *options.Set) string {
 	named := given("group", "all-groups") > 0
 	switch {
 	case given("group", "all-groups") == 2:
-		return `Option "[group]" can't be used with option "[all-groups]"`
+		return notTogether("group", "all-groups")
 	case set.Has("describe") && !named:
 		return "Option [describe] takes one of these options: [group], [all-groups]"
 	case set.Has("describe") && given("members", "offsets", "state") > 1:
@@ -136,14 +136,7 @@ func wrongGroupsCall(f face, set *options.Set) string {
 	if !named {
 		return "Option [reset-offsets] takes one of these options: [group], [all-groups]"
 	}
-	for i, first := range resetModes {
-		for _, second := range resetModes[i+1:] {
-			if set.Has(first) && set.Has(second) {
-				return fmt.Sprintf("Option \"[%s]\" can't be used with option \"[%s]\"", first, second)
-			}
-		}
-	}
-	return ""
+	return atMostOne(set, resetModes)
 }
 
 // groupTool is what all actions on groups need.

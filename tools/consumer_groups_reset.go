@@ -13,6 +13,7 @@ import (
 
 	"barnabas/admin/cluster"
 	"barnabas/admin/plan"
+	"barnabas/tools/options"
 )
 
 // resetModes are the ways to say where to, of which one has to be given.
@@ -108,9 +109,12 @@ func (g groupTool) newOffsets(group string) (map[plan.Partition]int64, error) {
 			return nil, err
 		}
 	}
-	reset, err := g.readReset(group)
+	reset, given, err := resetAsked(g.set, group)
 	if err != nil {
 		return nil, err
+	}
+	if !given {
+		return nil, &badArgument{"Option '[reset-offsets]' requires one of the following scenarios: [" + strings.Join(resetModes, "], [") + "]"}
 	}
 	if reset.Mode == cluster.ToGiven && reset.Given == nil {
 		g.f.groupError(fmt.Sprintf("No reset plan for group %s found", group))
@@ -132,10 +136,10 @@ func badReset(err error) error {
 	return err
 }
 
-// readReset reads which way was asked for.
-func (g groupTool) readReset(group string) (r cluster.Reset, err error) {
+// resetAsked reads which way was asked for, if any was; a file is read for the group.
+func resetAsked(set *options.Set, group string) (r cluster.Reset, given bool, err error) {
 	number := func(option string) (int64, error) {
-		n, err := g.set.Int(option, 0)
+		n, err := set.Int(option, 0)
 		if err != nil {
 			return 0, &badArgument{err.Error()}
 		}
@@ -143,48 +147,48 @@ func (g groupTool) readReset(group string) (r cluster.Reset, err error) {
 	}
 	text := ""
 	switch {
-	case g.set.Has("from-file"):
+	case set.Has("from-file"):
 		r.Mode = cluster.ToGiven
-		r.Given, err = g.fromFile(group)
-	case g.set.Has("to-earliest"):
+		r.Given, err = resetFile(set, group)
+	case set.Has("to-earliest"):
 		r.Mode = cluster.ToEarliest
-	case g.set.Has("to-latest"):
+	case set.Has("to-latest"):
 		r.Mode = cluster.ToLatest
-	case g.set.Has("to-current"):
+	case set.Has("to-current"):
 		r.Mode = cluster.ToCurrent
-	case g.set.Has("to-offset"):
+	case set.Has("to-offset"):
 		r.Mode = cluster.ToOffset
 		r.Number, err = number("to-offset")
-	case g.set.Has("shift-by"):
+	case set.Has("shift-by"):
 		r.Mode = cluster.ShiftBy
 		r.Number, err = number("shift-by")
-	case g.set.Has("to-datetime"):
+	case set.Has("to-datetime"):
 		r.Mode = cluster.ToTime
-		if text, err = g.set.Value("to-datetime"); err == nil {
+		if text, err = set.Value("to-datetime"); err == nil {
 			var at time.Time
 			at, err = cluster.ParseDateTime(text)
 			r.Number = at.UnixMilli()
 		}
-	case g.set.Has("by-duration"):
+	case set.Has("by-duration"):
 		r.Mode = cluster.ToTime
-		if text, err = g.set.Value("by-duration"); err == nil {
+		if text, err = set.Value("by-duration"); err == nil {
 			var back time.Duration
 			back, err = cluster.ParseDuration(text)
 			r.Number = time.Now().Add(-back).UnixMilli()
 		}
 	default:
-		err = &badArgument{"Option '[reset-offsets]' requires one of the following scenarios: [" + strings.Join(resetModes, "], [") + "]"}
+		return r, false, nil
 	}
-	return r, err
+	return r, true, err
 }
 
 func (g groupTool) warn(text string) {
 	fmt.Fprintf(g.f.stderr, "[%s] WARN %s (%s)\n", time.Now().Format("2006-01-02 15:04:05,000"), text, g.f.class)
 }
 
-// fromFile reads what a file says of a group.
-func (g groupTool) fromFile(group string) (map[plan.Partition]int64, error) {
-	path, err := g.set.Value("from-file")
+// resetFile reads what the file of --from-file says of a group.
+func resetFile(set *options.Set, group string) (map[plan.Partition]int64, error) {
+	path, err := set.Value("from-file")
 	if err != nil {
 		return nil, err
 	}

@@ -99,7 +99,7 @@ func tokenAction(set *options.Set) (run func(face, *kgo.Client, *options.Set) er
 	for _, a := range tokenActions {
 		for _, denied := range a.denies {
 			if set.Has(a.name) && set.Has(denied) {
-				return nil, fmt.Sprintf("Option \"[%s]\" can't be used with option \"[%s]\"", a.name, denied)
+				return nil, notTogether(a.name, denied)
 			}
 		}
 	}
@@ -276,7 +276,7 @@ func principalTexts(principals []acl.Principal) string {
 	for i, p := range principals {
 		texts[i] = p.String()
 	}
-	return "[" + strings.Join(texts, ", ") + "]"
+	return javaList(texts)
 }
 
 // tokenRow is a token as it is printed.

@@ -29,6 +29,16 @@ type (
 	operationFailed struct{ reason string }
 )
 
+// thrown is an error under the name of the exception that the originals throw.
+type thrown struct{ class, reason string }
+
+func (e *thrown) Error() string { return e.reason }
+
+// notSupported is a request, by its name in the originals' errors, that a broker does not serve.
+type notSupported struct{ request string }
+
+func (e *notSupported) Error() string { return "The node does not support " + e.request }
+
 func (e *commandFailed) Error() string   { return e.reason }
 func (e *operationFailed) Error() string { return e.reason }
 
@@ -59,8 +69,14 @@ func exceptionClass(err error) string {
 	var failed *commandFailed
 	var operation *operationFailed
 	var tooFew *plan.TooFewBrokersError
+	var named *thrown
+	var unsupported *notSupported
 	var code *kerr.Error
 	switch {
+	case errors.As(err, &named):
+		return named.class
+	case errors.As(err, &unsupported):
+		return "org.apache.kafka.common.errors.UnsupportedVersionException"
 	case errors.As(err, &tooFew):
 		return "org.apache.kafka.common.errors.InvalidReplicationFactorException"
 	case errors.As(err, &bad):

@@ -32,15 +32,18 @@ const (
 
 // parse reads arguments. over tells that the command has ended with code: it was called wrongly, or asked for its help or version.
 func (f face) parse(args []string) (set *options.Set, code int, over bool) {
-	if len(args) == 0 {
-		return nil, f.usage(f.intro), true
-	}
 	set, err := options.Parse(f.options, args)
 	if err != nil {
 		return nil, f.unreadable(err), true
 	}
 	if code, over := f.common(set); over {
 		return nil, code, true
+	}
+	switch lacking := set.Lacking(f.options); {
+	case lacking != nil:
+		return nil, f.usage("Missing required option(s) [" + strings.Join(lacking, ", ") + "]"), true
+	case len(args) == 0:
+		return nil, f.usage(f.intro), true
 	}
 	for _, needed := range f.needs {
 		if !set.Has(needed) {
@@ -74,6 +77,26 @@ func (f face) unreadable(err error) int {
 
 // missing says that an option was not given.
 func missing(option string) string { return fmt.Sprintf("Missing required argument \"[%s]\"", option) }
+
+// notTogether says that two options exclude each other.
+func notTogether(option, other string) string {
+	return fmt.Sprintf("Option \"[%s]\" can't be used with option \"[%s]\"", option, other)
+}
+
+// atMostOne says which of some options exclude each other, "" where no more than one was given.
+func atMostOne(set *options.Set, names []string) string {
+	first := ""
+	for _, name := range names {
+		switch {
+		case !set.Has(name):
+		case first == "":
+			first = name
+		default:
+			return notTogether(first, name)
+		}
+	}
+	return ""
+}
 
 // uncaught reports an error as the originals' main functions do when they let it through.
 func (f face) uncaught(err error) int {

@@ -15,6 +15,9 @@ func joinPartitions(list []plan.Partition, separator string) string {
 	return strings.Join(parts, separator)
 }
 
+// javaList is a list as Java prints it.
+func javaList(list []string) string { return "[" + strings.Join(list, ", ") + "]" }
+
 // plural is the ending of a noun that counts n things.
 func plural(n int) string {
 	if n == 1 {

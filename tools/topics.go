@@ -146,7 +146,7 @@ func wrongTopicsCall(set *options.Set) string {
 	} {
 		for _, action := range []string{"list", "describe", "create", "alter", "delete"} {
 			if set.Has(rule.option) && set.Has(action) && !slices.Contains(rule.allowed, action) {
-				return fmt.Sprintf("Option \"[%s]\" can't be used with option \"[%s]\"", rule.option, action)
+				return notTogether(rule.option, action)
 			}
 		}
 	}
@@ -155,18 +155,10 @@ func wrongTopicsCall(set *options.Set) string {
 		{"at-min-isr-partitions", "zookeeper"}, {"delete-config", "bootstrap-server"}, {"disable-rack-aware", "bootstrap-server"},
 	} {
 		if set.Has(pair[0]) && set.Has(pair[1]) && !(pair[0] == "replica-assignment" && set.Has("alter")) {
-			return fmt.Sprintf("Option \"[%s]\" can't be used with option \"[%s]\"", pair[0], pair[1])
+			return notTogether(pair[0], pair[1])
 		}
 	}
-	filters := []string{"under-replicated-partitions", "under-min-isr-partitions", "at-min-isr-partitions", "unavailable-partitions", "topics-with-overrides"}
-	for i, first := range filters {
-		for _, second := range filters[i+1:] {
-			if set.Has(first) && set.Has(second) {
-				return fmt.Sprintf("Option \"[%s]\" can't be used with option \"[%s]\"", first, second)
-			}
-		}
-	}
-	return ""
+	return atMostOne(set, []string{"under-replicated-partitions", "under-min-isr-partitions", "at-min-isr-partitions", "unavailable-partitions", "topics-with-overrides"})
 }
 
 func readTopicsCall(set *options.Set) (topicAsked, error) {

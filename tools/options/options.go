@@ -8,6 +8,7 @@ package options
 import (
 	"fmt"
 	"io"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -39,12 +40,13 @@ func (a Arity) takes(next string) bool {
 	return true
 }
 
-// Option declares one option. Value names its value in the help text, as in "String: topic".
+// Option declares one option. Value names its value in the help text, as in "String: topic". Without a Required one the rest is not looked at, unless help or the version was asked for.
 type Option struct {
-	Name  string
-	Arity Arity
-	Value string
-	Doc   string
+	Name     string
+	Arity    Arity
+	Value    string
+	Doc      string
+	Required bool
 }
 
 // Set holds what was given.
@@ -157,6 +159,17 @@ func (s *Set) Int(name string, def int64) (int64, error) {
 	return n, nil
 }
 
+// Lacking lists the required options that were not given.
+func (s *Set) Lacking(options []Option) []string {
+	var names []string
+	for _, o := range options {
+		if o.Required && !s.Has(o.Name) {
+			names = append(names, o.Name)
+		}
+	}
+	return names
+}
+
 const (
 	nameWidth = 41
 	docWidth  = 39
@@ -166,9 +179,16 @@ const (
 func WriteHelp(w io.Writer, options []Option) {
 	sorted := append([]Option(nil), options...)
 	sort.Slice(sorted, func(i, j int) bool { return sorted[i].Name < sorted[j].Name })
-	fmt.Fprintf(w, "%-*s%-*s\n%-*s%-*s\n", nameWidth, "Option", docWidth, "Description", nameWidth, "------", docWidth, "-----------")
+	heading := "Option"
+	if slices.ContainsFunc(options, func(o Option) bool { return o.Required }) {
+		heading = "Option (* = required)"
+	}
+	fmt.Fprintf(w, "%-*s%-*s\n%-*s%-*s\n", nameWidth, heading, docWidth, "Description", nameWidth, strings.Repeat("-", len(heading)), docWidth, "-----------")
 	for _, o := range sorted {
 		name := "--" + o.Name
+		if o.Required {
+			name = "* " + name
+		}
 		switch o.Arity {
 		case One, Many:
 			name += " <" + o.Value + ">"

@@ -69,3 +69,17 @@ func TestHelpIsSortedAndWrapped(t *testing.T) {
 	WriteHelp(&out, some)
 	assert.Regexp(t, `(?s)--config <String: name=value>.*--list +List\..*--topic <String: topic> +The topic, given at some length so that\s+the text is wrapped\.`, out.String())
 }
+
+func TestWhatIsRequiredIsMarked(t *testing.T) {
+	known := append([]Option{{Name: "id", Arity: One, Value: "String", Required: true, Doc: "Which."}}, some...)
+	var out bytes.Buffer
+	WriteHelp(&out, known)
+	assert.Regexp(t, `^Option \(\* = required\) +Description +\n--------------------- +-----------`, out.String())
+	assert.Contains(t, out.String(), "\n* --id <String>")
+	s, err := Parse(known, []string{"--list"})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"id"}, s.Lacking(known))
+	s, err = Parse(known, []string{"--id", "x"})
+	require.NoError(t, err)
+	assert.Empty(t, s.Lacking(known))
+}

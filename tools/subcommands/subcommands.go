@@ -30,6 +30,22 @@ type Argument struct {
 	Doc         string
 }
 
+// word is the argument as usage lines show it.
+func (a Argument) word() string {
+	if a.Value == "" {
+		return "--" + a.Name
+	}
+	return "--" + a.Name + " " + a.Value
+}
+
+// spelled is the argument as errors name it: in both forms where there are two.
+func (a Argument) spelled() string {
+	if a.Short == "" {
+		return "--" + a.Name
+	}
+	return "--" + a.Name + "/-" + a.Short
+}
+
 // Number is the kind of number that a value has to be, by its size in bits; 0 is any text.
 type Number int
 
@@ -149,8 +165,11 @@ func (c Command) parseCommand(program, name string, call *Call, args []string) e
 	}
 	for _, a := range c.Arguments {
 		if a.Required {
-			program += " --" + a.Name + " " + a.Value
+			program += " " + a.word()
 		}
+	}
+	for _, group := range c.OneOf {
+		program += " " + strings.Join(c.alternatives(group), " ")
 	}
 	call.Command = name
 	return c.Commands[at].parse(program+" "+name, call, args)
@@ -183,7 +202,7 @@ func (c Command) parseArgument(program string, call *Call, args []string) (taken
 	var values []string
 	switch {
 	case a.Value == "" && inline:
-		return 0, false, c.wrong(program, fmt.Sprintf("argument --%s: ignored implicit argument '%s'", a.Name, value))
+		return 0, false, c.wrong(program, fmt.Sprintf("argument %s: ignored implicit argument '%s'", a.spelled(), value))
 	case a.Value == "":
 		call.values[a.Name] = []string{"true"}
 		return 0, a.Alone, nil
@@ -196,14 +215,14 @@ func (c Command) parseArgument(program string, call *Call, args []string) (taken
 		}
 	}
 	if values == nil {
-		return 0, false, c.wrong(program, fmt.Sprintf("argument --%s: expected %s", a.Name, map[bool]string{true: "at least one argument", false: "one argument"}[a.Many]))
+		return 0, false, c.wrong(program, fmt.Sprintf("argument %s: expected %s", a.spelled(), map[bool]string{true: "at least one argument", false: "one argument"}[a.Many]))
 	}
 	for _, v := range values {
 		if a.Number == 0 {
 			break
 		}
 		if _, err := strconv.ParseInt(v, 10, int(a.Number)); err != nil {
-			return 0, false, c.wrong(program, fmt.Sprintf("argument --%s: could not convert '%s' to %v (For input string: \"%s\")", a.Name, v, a.Number, v))
+			return 0, false, c.wrong(program, fmt.Sprintf("argument %s: could not convert '%s' to %v (For input string: \"%s\")", a.spelled(), v, a.Number, v))
 		}
 	}
 	call.values[a.Name] = append(call.values[a.Name], values...)
@@ -249,7 +268,7 @@ func (c Command) find(program, word string) (a Argument, value string, inline bo
 func (c Command) complete(program string, call *Call) error {
 	for _, a := range c.Arguments {
 		if a.Required && !call.Has(a.Name) {
-			return c.wrong(program, fmt.Sprintf("argument --%s is required", a.Name))
+			return c.wrong(program, fmt.Sprintf("argument %s is required", a.spelled()))
 		}
 	}
 	for _, group := range c.OneOf {
@@ -274,6 +293,19 @@ func (c Command) complete(program string, call *Call) error {
 	return nil
 }
 
+// alternatives shows arguments of which one has to be given, in pieces between which a line may end.
+func (c Command) alternatives(names []string) []string {
+	var words []string
+	for _, a := range c.Arguments {
+		if slices.Contains(names, a.Name) {
+			words = append(words, a.word(), "|")
+		}
+	}
+	last := len(words) - 2
+	words[0], words[last] = "("+words[0], words[last]+")"
+	return words[:last+1]
+}
+
 // spelled lists arguments as they are written, in both forms where there are two.
 func (c Command) spelled(names []string) string {
 	var words []string
@@ -281,11 +313,7 @@ func (c Command) spelled(names []string) string {
 		if !slices.Contains(names, a.Name) {
 			continue
 		}
-		word := "--" + a.Name
-		if a.Short != "" {
-			word += "/-" + a.Short
-		}
-		words = append(words, word)
+		words = append(words, a.spelled())
 	}
 	return strings.Join(words, " ")
 }
@@ -297,6 +325,9 @@ func (c Command) word() string {
 	}
 	return "{" + c.choices("", ",") + "}"
 }
+
+// IsCommand tells whether a word is the name of one of the sub-commands.
+func (c Command) IsCommand(word string) bool { return slices.Contains(c.commandNames(), word) }
 
 func (c Command) commandNames() []string {
 	names := make([]string, len(c.Commands))
@@ -313,27 +344,29 @@ func (c Command) choices(quote, separator string) string {
 const helpWidth = 76
 
 func (c Command) usage(program string) string {
-	first := "usage: " + program + " "
-	words := []string{"[-h]"}
+	words := append(strings.Fields(program), "[-h]")
+	first := "usage: " + words[0] + " "
 	for _, a := range c.Arguments {
-		word := "--" + a.Name
-		if a.Value != "" {
-			word += " " + a.Value
+		switch {
+		case slices.ContainsFunc(c.OneOf, func(group []string) bool { return slices.Contains(group, a.Name) }):
+		case a.Required:
+			words = append(words, a.word())
+		default:
+			words = append(words, "["+a.word()+"]")
 		}
-		if !a.Required {
-			word = "[" + word + "]"
-		}
-		words = append(words, word)
+	}
+	for _, group := range c.OneOf {
+		words = append(words, c.alternatives(group)...)
 	}
 	if len(c.Commands) > 0 {
 		words = append(words, c.word(), "...")
 	}
 	var out strings.Builder
 	line := first
-	for i, word := range words {
-		if i > 0 && len(line)+len(word) > helpWidth {
+	for _, word := range words[1:] {
+		if line != first && len(line)+len(word) > helpWidth {
 			out.WriteString(strings.TrimRight(line, " ") + "\n")
-			line = strings.Repeat(" ", len("usage: "+strings.Fields(program)[0]+" "))
+			line = strings.Repeat(" ", len(first))
 		}
 		line += word + " "
 	}

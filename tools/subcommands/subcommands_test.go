@@ -38,13 +38,13 @@ func TestWrongCallsComeWithTheUsage(t *testing.T) {
 	}{
 		{nil, "too few arguments"},
 		{[]string{"walk"}, "invalid choice: 'walk' (choose from 'run', 'stop')"},
-		{[]string{"run", "--size", "1"}, "argument --topic is required"},
+		{[]string{"run", "--size", "1"}, "argument --topic/-t is required"},
 		{[]string{"run", "--topic", "x"}, "one of the arguments --size --file is required"},
 		{[]string{"run", "--topic", "x", "--size", "1", "--file", "f"}, "argument --file: not allowed with argument --size"},
 		{[]string{"run", "--t", "x"}, "ambiguous option: --t could match --topic, --throughput"},
 		{[]string{"run", "--nosuch"}, "unrecognized arguments: '--nosuch'"},
 		{[]string{"run", "stray"}, "unrecognized arguments: 'stray'"},
-		{[]string{"run", "--topic"}, "argument --topic: expected one argument"},
+		{[]string{"run", "--topic"}, "argument --topic/-t: expected one argument"},
 		{[]string{"run", "--props", "--print"}, "argument --props: expected at least one argument"},
 		{[]string{"run", "--print=1"}, "argument --print: ignored implicit argument '1'"},
 	} {
@@ -125,4 +125,27 @@ optional arguments:
 	Report(err, &out, &errs)
 	assert.Contains(t, out.String(), "  --topic TOPIC, -t TOPIC\n                         the topic\n")
 	assert.Contains(t, out.String(), "  --throughput N         how many a second (default: -1)\n")
+}
+
+func TestArgumentsOfWhichOneIsNeededStandTogether(t *testing.T) {
+	tool := Command{Name: "kafka-quorum", OneOf: [][]string{{"bootstrap-server", "bootstrap-controller"}},
+		Arguments: []Argument{{Name: "bootstrap-server", Value: "BOOTSTRAP_SERVER"}, {Name: "bootstrap-controller", Value: "BOOTSTRAP_CONTROLLER"}, {Name: "config", Value: "CONFIG"}},
+		Commands:  []Command{{Name: "describe"}, {Name: "add"}}}
+	help := func(args ...string) string {
+		_, err := tool.Parse(args)
+		var out, errs bytes.Buffer
+		Report(err, &out, &errs)
+		return out.String()
+	}
+	assert.Contains(t, help("-h"), `usage: kafka-quorum [-h] [--config CONFIG]
+                    (--bootstrap-server BOOTSTRAP_SERVER |
+                    --bootstrap-controller BOOTSTRAP_CONTROLLER)
+                    {describe,add} ...
+`)
+	assert.Contains(t, help("--bootstrap-server", "s", "describe", "-h"), `usage: kafka-quorum (--bootstrap-server BOOTSTRAP_SERVER |
+                    --bootstrap-controller BOOTSTRAP_CONTROLLER) describe
+                    [-h]
+`)
+	assert.True(t, tool.IsCommand("add"))
+	assert.False(t, tool.IsCommand("--add"))
 }
