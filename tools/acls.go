@@ -90,11 +90,16 @@ func runACLs(f face, set *options.Set, call aclCall, stdin *bufio.Reader) error 
 	defer service.close()
 	switch {
 	case set.Has("add"):
-		return addACLs(f, service, call)
+		err = addACLs(f, service, call)
 	case set.Has("remove"):
-		return removeACLs(f, service, call, set.Has("force"), stdin)
+		err = removeACLs(f, service, call, set.Has("force"), stdin)
+	default:
+		return listACLs(f, service, call)
 	}
-	return listACLs(f, service, call)
+	if err != nil || compat39() {
+		return err
+	}
+	return listACLs(f, service, call) // the older release shows what is there now
 }
 
 func addACLs(f face, service aclService, call aclCall) error {

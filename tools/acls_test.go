@@ -45,6 +45,7 @@ func TestACLCallsThatMakeNoSense(t *testing.T) {
 
 // The lines are those of Kafka's tool, as the fixtures show them.
 func TestACLsAreAddedListedAndRemovedInZooKeeper(t *testing.T) {
+	t.Setenv("BARNABAS_COMPAT", "3.9.1")
 	zk := zktest.Embedded(t)
 	run := func(answers string, args ...string) string {
 		got := runACLTool(answers, append([]string{"--authorizer-properties", "zookeeper.connect=" + zk.Addr()}, args...)...)
@@ -78,6 +79,21 @@ func TestACLsAreAddedListedAndRemovedInZooKeeper(t *testing.T) {
 	assert.Empty(t, run("", "--remove", "--topic", "pay", "--operation", "Read", "--allow-principal", "User:bob", "--resource-pattern-type", "prefixed", "--force"))
 	assert.Equal(t, strings.Replace("Current ACLs for "+pay, "\n\t(principal=User:bob, host=*, operation=READ, permissionType=ALLOW)", "", 1), run("", "--list", "--topic", "pay", "--resource-pattern-type", "any"))
 	assert.NotContains(t, run("", "--list"), orders)
+}
+
+func TestTheOlderReleaseShowsWhatIsThereAfterAChange(t *testing.T) {
+	zk := zktest.Embedded(t)
+	run := func(args ...string) string {
+		got := runACLTool("", append([]string{"--authorizer-properties", "zookeeper.connect=" + zk.Addr(), "--topic", "orders"}, args...)...)
+		require.Zero(t, got.code, got.stdout+got.stderr)
+		return got.stdout
+	}
+	const orders = "resource `ResourcePattern(resourceType=TOPIC, name=orders, patternType=LITERAL)`: \n "
+	alice, bob := "\t(principal=User:alice, host=*, operation=READ, permissionType=ALLOW)", "\t(principal=User:bob, host=*, operation=READ, permissionType=ALLOW)"
+	assert.Equal(t, "Adding ACLs for "+orders+alice+" \n\nCurrent ACLs for "+orders+alice+" \n\n", run("--add", "--allow-principal", "User:alice", "--operation", "Read"))
+	assert.Equal(t, "Adding ACLs for "+orders+bob+" \n\nCurrent ACLs for "+orders+alice+"\n"+bob+" \n\n", run("--add", "--allow-principal", "User:bob", "--operation", "Read"))
+	assert.Equal(t, "Current ACLs for "+orders+bob+" \n\n", run("--remove", "--allow-principal", "User:alice", "--operation", "Read", "--force"))
+	assert.Empty(t, run("--remove", "--force"))
 }
 
 func TestWhatTheAuthorizersPropertiesLackIsSaid(t *testing.T) {

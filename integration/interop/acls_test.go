@@ -129,6 +129,7 @@ func changeACL(ask func(kmsg.Request) kmsg.Response, on acl.Pattern, op kmsg.ACL
 // kafkasToolSeesWhatOursDoes has Kafka's kafka-acls work on Barnabas, and this project's on Kafka.
 func kafkasToolSeesWhatOursDoes(t *testing.T, c *cluster.Cluster) {
 	lib, java := lane.KafkaJars(t, "3.9.1"), lane.Java(t)
+	t.Setenv("BARNABAS_COMPAT", "3.9.1")
 	kafkas := func(args ...string) string {
 		jvm := []string{"-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-cp", lib + "/*", "kafka.admin.AclCommand", "--bootstrap-server", c.Brokers[0].Addr}
 		return runTool(t, java, append(jvm, args...)...)
