@@ -14,9 +14,17 @@ while [ $# -gt 0 ]; do
 	*) break ;;
 	esac
 done
-if [ $# -lt 1 ]; then
+if [ $# -lt 1 ] || [ "$1" = --help ]; then
 	echo "USAGE: $usage" >&2
 	exit 1
+fi
+if [ "$command" = broker ]; then
+	if [ "$1" = --version ]; then
+		exec "$here/barnabas.sh" kafka-topics --version
+	fi
+	if [ -n "$JMX_PORT" ]; then
+		echo "JMX_PORT has no effect, since this is no Java process: barnabas.metrics.listener serves the figures over HTTP, under the names of the JMX exporter" >&2
+	fi
 fi
 file=$1
 shift
