@@ -44,6 +44,11 @@ func (c *Cluster) BrokerConfig(ctx context.Context, id int32) ([]DescribedSettin
 	return describeConfig(ctx, c.client.Broker(int(id)), kmsg.ConfigResourceTypeBroker, strconv.Itoa(int(id)))
 }
 
+// ClientMetricsConfig describes the settings of one of the things that clients push metrics for (KIP-714); a cluster on ZooKeeper has none.
+func (c *Cluster) ClientMetricsConfig(ctx context.Context, name string) ([]DescribedSetting, error) {
+	return describeConfig(ctx, c.client, kmsg.ConfigResourceTypeClientMetrics, name)
+}
+
 func describeConfig(ctx context.Context, via kmsg.Requestor, kind kmsg.ConfigResourceType, name string) ([]DescribedSetting, error) {
 	req := kmsg.NewPtrDescribeConfigsRequest()
 	req.IncludeSynonyms, req.IncludeDocumentation = true, true

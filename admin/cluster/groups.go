@@ -78,6 +78,33 @@ func (c *Cluster) DeleteGroup(ctx context.Context, name string) error {
 	return cmp.Or(err, resp.Err)
 }
 
+// RemoveMembers ends the membership of members of a group, as if each had left it: a static one by its instance id, which is its name, any other by its member id.
+func (c *Cluster) RemoveMembers(ctx context.Context, group string, members []kadm.DescribedGroupMember) error {
+	req := kmsg.NewPtrLeaveGroupRequest()
+	req.Group = group
+	for _, m := range members {
+		leaves := kmsg.NewLeaveGroupRequestMember()
+		if leaves.InstanceID = m.InstanceID; leaves.InstanceID == nil {
+			leaves.MemberID = m.MemberID
+		}
+		leaves.Reason = kmsg.StringPtr("member was removed by an administrator")
+		req.Members = append(req.Members, leaves)
+	}
+	resp, err := req.RequestWith(ctx, c.client)
+	if err == nil {
+		err = Answered(resp.ErrorCode, nil)
+	}
+	if err != nil {
+		return err
+	}
+	for _, m := range resp.Members {
+		if err := Answered(m.ErrorCode, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Assigned is what a member has, in order; nothing where its assignment is not that of a consumer.
 func Assigned(m kadm.DescribedGroupMember) []plan.Partition {
 	a, ok := m.Assigned.AsConsumer()

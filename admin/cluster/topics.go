@@ -301,6 +301,24 @@ func (c *Cluster) Enlarge(ctx context.Context, list []Enlargement, validateOnly 
 
 // DeleteTopics deletes topics; the first that cannot be deleted is the error, the others are deleted nevertheless.
 func (c *Cluster) DeleteTopics(ctx context.Context, names []string) error {
+	failed, err := c.DeleteEachTopic(ctx, names)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if failed[name] != nil {
+			return failed[name]
+		}
+	}
+	return nil
+}
+
+// DeleteEachTopic deletes topics and tells which of them cannot be deleted, and why.
+func (c *Cluster) DeleteEachTopic(ctx context.Context, names []string) (failed map[string]error, err error) {
+	failed = map[string]error{}
+	if len(names) == 0 {
+		return failed, nil
+	}
 	req := kmsg.NewPtrDeleteTopicsRequest()
 	req.TimeoutMillis = TimeoutMs
 	for _, name := range names {
@@ -310,14 +328,14 @@ func (c *Cluster) DeleteTopics(ctx context.Context, names []string) error {
 	}
 	resp, err := req.RequestWith(ctx, c.client)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, t := range resp.Topics {
-		if err := Answered(t.ErrorCode, t.ErrorMessage); err != nil {
-			return err
+		if err := Answered(t.ErrorCode, t.ErrorMessage); err != nil && t.Topic != nil {
+			failed[*t.Topic] = err
 		}
 	}
-	return nil
+	return failed, nil
 }
 
 // NotFoundError names something that is not there.
