@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -134,11 +133,11 @@ func consumerClient(f face, set *options.Set) (*kgo.Client, error) {
 	case set.Has("topic"):
 		opts = append(opts, kgo.ConsumeTopics(topic))
 	default:
-		pattern := text("include") + text("whitelist")
-		if _, err := regexp.Compile(pattern); err != nil {
-			return nil, &badArgument{pattern + " is an invalid regex."}
+		topics, err := consumedTopics(text("include") + text("whitelist"))
+		if err != nil {
+			return nil, err
 		}
-		opts = append(opts, kgo.ConsumeRegex(), kgo.ConsumeTopics("^(?:"+strings.ReplaceAll(pattern, ",", "|")+")$"))
+		opts = append(opts, topics...)
 	}
 	return f.connect(settings, opts...)
 }

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"regexp"
 	"strings"
 	"time"
 
@@ -19,7 +20,9 @@ var (
 func consumerOptions(settings map[string]string) ([]kgo.Opt, error) {
 	const (
 		largest      = 1 << 30
-		shortestWait = 10 * time.Millisecond // that the client takes; what is there is answered at once anyway
+		shortestWait = 10 * time.Millisecond  // that the client takes; what is there is answered at once anyway
+		shortestAge  = 100 * time.Millisecond // likewise
+		longestAge   = time.Hour
 	)
 	s := &clientSettings{of: settings}
 	bytes := func(name string, def int64) int32 { return int32(min(s.number(name, def), largest)) }
@@ -32,6 +35,7 @@ func consumerOptions(settings map[string]string) ([]kgo.Opt, error) {
 		kgo.FetchMaxBytes(max(bytes("fetch.max.bytes", 50<<20), perPartition)),
 		kgo.FetchMaxPartitionBytes(perPartition),
 		kgo.Rack(settings["client.rack"]),
+		kgo.MetadataMaxAge(min(max(s.millis("metadata.max.age.ms", 300_000), shortestAge), longestAge)),
 	}
 	if settings["auto.offset.reset"] == "none" && settings["group.id"] != "" {
 		opts = append(opts, kgo.ConsumeStartOffset(kgo.NewOffset().AtCommitted()))
@@ -46,6 +50,16 @@ func consumerOptions(settings map[string]string) ([]kgo.Opt, error) {
 		opts = append(opts, groupOptions(s)...)
 	}
 	return opts, s.fault
+}
+
+// consumedTopics makes a consumer read the topics whose whole names match a regular expression of one of the originals' options: commas in it are alternatives, blanks and the quotes around it
+// count for nothing.
+func consumedTopics(text string) ([]kgo.Opt, error) {
+	pattern := strings.Trim(strings.ReplaceAll(strings.ReplaceAll(strings.TrimSpace(text), ",", "|"), " ", ""), `"'`)
+	if _, err := regexp.Compile(pattern); err != nil {
+		return nil, &badArgument{pattern + " is an invalid regex."}
+	}
+	return []kgo.Opt{kgo.ConsumeRegex(), kgo.ConsumeTopics("^(?:" + pattern + ")$")}, nil
 }
 
 // recordsPerPoll is how many records a Java consumer hands out at a time.

@@ -13,13 +13,11 @@ var requiredAcks = []named[kgo.Acks]{{"all", kgo.AllISRAcks()}, {"-1", kgo.AllIS
 
 // producerOptions turns the settings of a Java producer into those of ours; idempotent is the original's default for enable.idempotence.
 func producerOptions(settings map[string]string, idempotent bool) ([]kgo.Opt, error) {
-	const largestBatch = 1 << 30
 	s := &clientSettings{of: settings}
 	opts := []kgo.Opt{
 		kgo.AllowAutoTopicCreation(),
 		kgo.ProducerLinger(s.millis("linger.ms", 0)),
-		// The original sends a record that is larger than its batch size in a batch of its own; ours has one limit for both.
-		kgo.ProducerBatchMaxBytes(int32(min(max(s.number("batch.size", 16384), s.number("max.request.size", 1<<20)), largestBatch))),
+		kgo.ProducerBatchMaxBytes(batchLimit(s)),
 		kgo.MaxBufferedBytes(int(s.number("buffer.memory", 32<<20))),
 		kgo.MaxBufferedRecords(1 << 20),
 		kgo.RecordDeliveryTimeout(max(s.millis("delivery.timeout.ms", 120_000), time.Second)), // the client takes no less
@@ -44,4 +42,10 @@ func producerOptions(settings map[string]string, idempotent bool) ([]kgo.Opt, er
 		opts = append(opts, kgo.DisableIdempotentWrite(), kgo.MaxProduceRequestsInflightPerBroker(int(max(s.number("max.in.flight.requests.per.connection", 5), 1))))
 	}
 	return opts, s.fault
+}
+
+// batchLimit is how large a batch may become, in bytes. The original sends a record that is larger than its batch size in a batch of its own; ours has one limit for both.
+func batchLimit(s *clientSettings) int32 {
+	const largest = 1 << 30
+	return int32(min(max(s.number("batch.size", 16384), s.number("max.request.size", 1<<20)), largest))
 }

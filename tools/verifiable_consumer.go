@@ -244,15 +244,7 @@ func (v *verifiableConsumer) commit(offsets map[string]map[int32]kgo.EpochOffset
 	}
 	var failed error
 	v.client.CommitOffsetsSync(context.Background(), offsets, func(_ *kgo.Client, _ *kmsg.OffsetCommitRequest, resp *kmsg.OffsetCommitResponse, err error) {
-		failed = err
-		if err != nil {
-			return
-		}
-		for _, t := range resp.Topics {
-			for _, p := range t.Partitions {
-				failed = errors.Join(failed, answered(p.ErrorCode, nil))
-			}
-		}
+		failed = commitFault(resp, err)
 	})
 	if errors.Is(failed, kerr.FencedInstanceID) {
 		return failed
@@ -263,6 +255,19 @@ func (v *verifiableConsumer) commit(offsets map[string]map[int32]kgo.EpochOffset
 	line.Timestamp = now("").Timestamp
 	v.tell(line)
 	return nil
+}
+
+// commitFault is what went wrong with a commit, or with any partition of it.
+func commitFault(resp *kmsg.OffsetCommitResponse, err error) error {
+	if err != nil {
+		return err
+	}
+	for _, t := range resp.Topics {
+		for _, p := range t.Partitions {
+			err = errors.Join(err, answered(p.ErrorCode, nil))
+		}
+	}
+	return err
 }
 
 // hopeless finds, in what a poll returned, what no further poll will mend: a group that does not take this member, a partition that must not be read or has no place to begin.
