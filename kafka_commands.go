@@ -40,9 +40,16 @@ func kafkaCommands() []*cli.Command {
 		{"kafka-verifiable-producer", "send numbers and tell what became of each", tools.VerifiableProducer},
 		{"kafka-verifiable-consumer", "consume and tell what happens", tools.VerifiableConsumer},
 		{"kafka-consumer-groups", "show, reset and delete consumer groups and their offsets", tools.ConsumerGroups},
+		{"kafka-streams-application-reset", "reset a Streams application's offsets and delete its own topics", tools.StreamsReset},
 		{"kafka-transactions", "show transactions and producers, find and abort transactions that hang", tools.Transactions},
 		{"kafka-get-offsets", "print offsets of partitions", tools.GetOffsets},
 		{"kafka-broker-api-versions", "print which APIs each broker serves", tools.BrokerAPIVersions},
+		{"kafka-features", "show and change the levels of features, of which there are none with ZooKeeper", tools.Features},
+		{"kafka-mirror-maker", "copy topics from one cluster into another", tools.MirrorMaker},
+		{"kafka-client-metrics", "show and change which metrics clients push, which needs a cluster without ZooKeeper", tools.ClientMetrics},
+		{"kafka-metadata-quorum", "tell of a cluster's controllers where there is no ZooKeeper", tools.MetadataQuorum},
+		{"kafka-storage", "show the log directories of a broker", tools.Storage},
+		{"kafka-jmx", "tell where a broker's figures are, since it has no JMX", tools.JMX},
 		{"kafka-dump-log", "print what segment files hold", func(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 			return dumplog.Run(args, stdout, stderr)
 		}},

@@ -29,7 +29,7 @@ import (
 
 // Each tool is run as it is ours and as it is Kafka's, on the same broker: exit code, standard output, and the reason that is given on standard error must be the same.
 
-// toolCall is one call. BROKER stands for the broker's address, NOBODY for an address where nobody listens.
+// toolCall is one call. BROKER stands for the broker's address, NOBODY for an address where nobody listens, SERVER for a broker's configuration.
 type toolCall struct {
 	command, args string
 	only          string // the release that has it; "" is both
@@ -57,6 +57,13 @@ var classesOf = map[string][2]string{
 	"kafka-e2e-latency":          {"kafka.tools.EndToEndLatency", "org.apache.kafka.tools.EndToEndLatency"},
 	"kafka-replica-verification": {"kafka.tools.ReplicaVerificationTool", "org.apache.kafka.tools.ReplicaVerificationTool"},
 	"kafka-transactions":         {"", "org.apache.kafka.tools.TransactionsCommand"},
+	"kafka-features":             {"kafka.admin.FeatureCommand", "org.apache.kafka.tools.FeatureCommand"},
+	"kafka-mirror-maker":         {"kafka.tools.MirrorMaker", "kafka.tools.MirrorMaker"},
+	"kafka-client-metrics":       {"", "org.apache.kafka.tools.ClientMetricsCommand"},
+	"kafka-metadata-quorum":      {"", "org.apache.kafka.tools.MetadataQuorumCommand"},
+	"kafka-storage":              {"kafka.tools.StorageTool", "kafka.tools.StorageTool"},
+
+	"kafka-streams-application-reset": {"kafka.tools.StreamsResetter", "org.apache.kafka.tools.StreamsResetter"},
 }
 
 func toolCalls() []toolCall {
@@ -128,11 +135,57 @@ func toolCalls() []toolCall {
 		{command: "kafka-leader-election", args: "--bootstrap-server BROKER --election-type dirty --all-topic-partitions", said: "dirty"},
 		{command: "kafka-leader-election", args: "--election-type preferred --topic orders", said: "Missing required option(s)"},
 		{command: "kafka-log-dirs", args: "--bootstrap-server BROKER --describe --broker-list 1 --topic-list nope"},
+
+		{command: "kafka-features", args: "", only: "2.8.2", said: "Option "},
+		{command: "kafka-features", args: "--bogus", only: "2.8.2", said: "bogus is not a recognized option"},
+		{command: "kafka-features", args: "--bootstrap-server BROKER", only: "2.8.2", said: "Command must include exactly one action: --describe, --upgrade-all, --downgrade-all."},
+		{command: "kafka-features", args: "--bootstrap-server BROKER --describe", only: "2.8.2"},
+		{command: "kafka-features", args: "--bootstrap-server BROKER --upgrade-all", only: "2.8.2"},
+		{command: "kafka-features", args: "--bootstrap-server BROKER --downgrade-all --dry-run", only: "2.8.2"},
+		{command: "kafka-features", args: "", only: "3.9.1"},
+		{command: "kafka-features", args: "describe", only: "3.9.1"},
+		{command: "kafka-features", args: "--bootstrap-server BROKER describe", only: "3.9.1"},
+		{command: "kafka-features", args: "--bootstrap-server BROKER upgrade", only: "3.9.1"},
+		{command: "kafka-features", args: "--bootstrap-server BROKER upgrade --metadata 3.3-IV3 --feature a=2", only: "3.9.1"},
+		{command: "kafka-features", args: "--bootstrap-server BROKER upgrade --metadata 3.3 --dry-run", only: "3.9.1"},
+		{command: "kafka-features", args: "--bootstrap-server BROKER upgrade --metadata 1.0", only: "3.9.1"},
+		{command: "kafka-features", args: "--bootstrap-server BROKER upgrade --feature a", only: "3.9.1"},
+		{command: "kafka-features", args: "--bootstrap-server BROKER upgrade --feature a=0", only: "3.9.1"},
+		{command: "kafka-features", args: "--bootstrap-server BROKER downgrade --feature a=x", only: "3.9.1"},
+		{command: "kafka-features", args: "--bootstrap-server BROKER downgrade --unsafe --feature a=3", only: "3.9.1"},
+		{command: "kafka-features", args: "--bootstrap-server BROKER disable --feature a --feature b", only: "3.9.1"},
+		{command: "kafka-features", args: "--bootstrap-server BROKER disable --feature a --feature a", only: "3.9.1"},
+
+		{command: "kafka-client-metrics", args: "--bootstrap-server BROKER --list", said: "Error while executing client metrics command : The node does not support LIST_CLIENT_METRICS_RESOURCES"},
+		{command: "kafka-client-metrics", args: "--bootstrap-server BROKER --describe", said: "Error while executing client metrics command : The node does not support LIST_CLIENT_METRICS_RESOURCES"},
+		{command: "kafka-client-metrics", args: "--bootstrap-server BROKER --describe --name m", said: "Client metrics configs for m are:\nError while executing client metrics command : Config type client-metrics is only supported on KRaft clusters"},
+		{command: "kafka-client-metrics", args: "--bootstrap-server BROKER --alter --name m --interval 1000", said: "Error while executing client metrics command : AlterConfigs is only supported for topics and brokers, but resource type is CLIENT_METRICS"},
+		{command: "kafka-client-metrics", args: "--bootstrap-server BROKER --delete --name m", said: "Error while executing client metrics command : Config type client-metrics is only supported on KRaft clusters"},
+		{command: "kafka-client-metrics", args: "--bootstrap-server BROKER --alter"},
+		{command: "kafka-client-metrics", args: "--bootstrap-server BROKER --list --name m", said: `Option "[list]" can't be used with option "[name]"`},
+
+		{command: "kafka-metadata-quorum", args: ""},
+		{command: "kafka-metadata-quorum", args: "describe --status"},
+		{command: "kafka-metadata-quorum", args: "--bootstrap-server BROKER describe"},
+		{command: "kafka-metadata-quorum", args: "--bootstrap-server BROKER describe --status"},
+		{command: "kafka-metadata-quorum", args: "--bootstrap-server BROKER describe --replication"},
+		{command: "kafka-metadata-quorum", args: "--bootstrap-server BROKER describe --status --replication"},
+		{command: "kafka-metadata-quorum", args: "--bootstrap-server BROKER add-controller"},
+		{command: "kafka-metadata-quorum", args: "--bootstrap-server BROKER remove-controller -i 1 -d AAAAAAAAAAAAAAAAAAAAAQ"},
+
+		{command: "kafka-storage", args: ""},
+		{command: "kafka-storage", args: "info"},
+		{command: "kafka-storage", args: "info -c SERVER"},
+		{command: "kafka-storage", args: "format -c SERVER -t MkU3OEVBNTcwNTJENDM2Qk", said: "Formatting is only supported for clusters in KRaft mode."},
+
+		{command: "kafka-mirror-maker", args: "", said: "Option "},
+		{command: "kafka-mirror-maker", args: "--consumer.config c", said: `Missing required argument "[producer.config]"`},
 	}
 	for command := range classesOf {
 		switch command {
-		case "kafka-e2e-latency", "kafka-transactions", "kafka-verifiable-consumer", "kafka-verifiable-producer", "kafka-producer-perf-test", "kafka-cluster":
+		case "kafka-e2e-latency", "kafka-transactions", "kafka-verifiable-consumer", "kafka-verifiable-producer", "kafka-producer-perf-test", "kafka-cluster", "kafka-metadata-quorum", "kafka-storage":
 			calls = append(calls, toolCall{command: command, args: "--bogus"})
+		case "kafka-features", "kafka-mirror-maker": // above
 		default:
 			calls = append(calls, toolCall{command: command, args: "--bogus", said: "bogus is not a recognized option"}, toolCall{command: command, args: "", said: "Option "})
 		}
@@ -146,6 +199,7 @@ func TestOurToolsSayWhatKafkasSay(t *testing.T) {
 	c := cluster.Start(t, zktest.Embedded(t).Addr(), 1, map[string]string{"group.initial.rebalance.delay.ms": "0", "transaction.partition.verification.enable": "false",
 		"offsets.topic.num.partitions": "1", "offsets.topic.replication.factor": "1", "transaction.state.log.num.partitions": "1", "transaction.state.log.replication.factor": "1", "transaction.state.log.min.isr": "1"})
 	furnish(t, c)
+	server := storedServer(t)
 	for at, version := range []string{"2.8.2", "3.9.1"} {
 		t.Run(version, func(t *testing.T) {
 			kafka := startEachTool(t, version)
@@ -154,7 +208,7 @@ func TestOurToolsSayWhatKafkasSay(t *testing.T) {
 				if class == "" || call.only != "" && call.only != version {
 					continue
 				}
-				args := strings.Fields(strings.NewReplacer("BROKER", c.Brokers[0].Addr, "NOBODY", "127.0.0.1:1").Replace(call.args))
+				args := strings.Fields(strings.NewReplacer("BROKER", c.Brokers[0].Addr, "NOBODY", "127.0.0.1:1", "SERVER", server).Replace(call.args))
 				own := strings.Fields(strings.ReplaceAll(strings.Join(args, " "), "OURS", "-ours-"+version))
 				want := kafka.run(t, class, strings.Fields(strings.ReplaceAll(strings.Join(args, " "), "OURS", "-theirs-"+version)))
 				got := runOwn(t, version, call.command, own)
@@ -322,6 +376,19 @@ func (e *eachTool) run(t *testing.T, class string, args []string) said {
 		texts[i] = string(text)
 	}
 	return said{exit, texts[0], texts[1]}
+}
+
+// storedServer is the configuration of a broker that has used one of its two log directories.
+func storedServer(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range []string{"used", "bare"} {
+		require.NoError(t, os.Mkdir(filepath.Join(dir, name), 0o755))
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "used", "meta.properties"), []byte("#\nversion=0\nbroker.id=1\ncluster.id=MkU3OEVBNTcwNTJENDM2Qg\n"), 0o600))
+	file := filepath.Join(dir, "server.properties")
+	require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, "broker.id=1\nzookeeper.connect=127.0.0.1:1\nlog.dirs=%s/used,%s/bare\n", dir, dir), 0o600))
+	return file
 }
 
 // furnish puts there what the tools are to tell of: records, of which those to be consumed have one partition and so one order, a transaction that was committed, one that is open, and one that hangs, of which no coordinator knows.
