@@ -2,6 +2,7 @@ package kerberos
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/jcmturner/gokrb5/v8/crypto"
 	"github.com/jcmturner/gokrb5/v8/iana/etypeID"
@@ -18,14 +19,10 @@ func guarded(read func() error) (err error) {
 	return read()
 }
 
-// modern are the types of keys that are served: AES by RFC 3962 and RFC 8009. What is older (DES, RC4) has been withdrawn (RFC 6649, RFC 8429).
-func modern(keyType int32) bool {
-	switch keyType {
-	case etypeID.AES128_CTS_HMAC_SHA1_96, etypeID.AES256_CTS_HMAC_SHA1_96, etypeID.AES128_CTS_HMAC_SHA256_128, etypeID.AES256_CTS_HMAC_SHA384_192:
-		return true
-	}
-	return false
-}
+// modernTypes are the types of keys that are served: AES by RFC 3962 and RFC 8009. What is older (DES, RC4) has been withdrawn (RFC 6649, RFC 8429).
+var modernTypes = []int32{etypeID.AES256_CTS_HMAC_SHA1_96, etypeID.AES128_CTS_HMAC_SHA1_96, etypeID.AES256_CTS_HMAC_SHA384_192, etypeID.AES128_CTS_HMAC_SHA256_128}
+
+func modern(keyType int32) bool { return slices.Contains(modernTypes, keyType) }
 
 // checkKey tells whether a key from a message can be used.
 func checkKey(key types.EncryptionKey) error {

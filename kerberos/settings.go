@@ -96,9 +96,14 @@ func DefaultRealm(file string) (string, error) {
 	return conf.LibDefaults.DefaultRealm, nil
 }
 
-// aesOnly leaves the types of keys that are served among those that are asked for.
-func aesOnly(conf *krb5.Config) {
+// askForModern asks for keys of the types that are served: in the order of the settings, and then for those that they, or the library, know nothing of.
+func askForModern(conf *krb5.Config) {
 	for _, list := range []*[]int32{&conf.LibDefaults.DefaultTktEnctypeIDs, &conf.LibDefaults.DefaultTGSEnctypeIDs} {
 		*list = slices.DeleteFunc(*list, func(t int32) bool { return !modern(t) })
+		for _, t := range modernTypes {
+			if !slices.Contains(*list, t) {
+				*list = append(*list, t)
+			}
+		}
 	}
 }

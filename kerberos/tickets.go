@@ -141,16 +141,17 @@ func (t *Tickets) login() (door *client.Client, err error) {
 	if err != nil {
 		return nil, err
 	}
-	aesOnly(conf)
-	err = guarded(func() error {
-		if t.account.Cache != "" {
-			if door, err = t.fromCache(conf); err == nil || t.account.KeyTable == "" {
-				return err
-			}
+	askForModern(conf)
+	if t.account.Cache != "" {
+		err = guarded(func() error { door, err = t.fromCache(conf); return err })
+		if err == nil {
+			return door, nil
 		}
-		door, err = t.fromKeys(conf)
-		return err
-	})
+		err = fmt.Errorf("%s: %w", t.account.Cache, err)
+	}
+	if t.account.KeyTable != "" {
+		err = guarded(func() error { door, err = t.fromKeys(conf); return err })
+	}
 	return door, err
 }
 
@@ -161,16 +162,16 @@ func (t *Tickets) fromCache(conf *krb5.Config) (*client.Client, error) {
 	}
 	door, err := client.NewFromCCache(cache, conf)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", t.account.Cache, err)
+		return nil, err
 	}
 	realm := cache.GetClientRealm()
 	owner, err := nameOf(cache.GetClientPrincipalName(), realm)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", t.account.Cache, err)
+		return nil, err
 	}
 	if wanted := t.account.Principal; wanted != "" {
 		if name, err := ParseName(wanted, conf.LibDefaults.DefaultRealm); err != nil || name != owner {
-			return nil, fmt.Errorf("%s has tickets of %s, not of %s", t.account.Cache, owner, wanted)
+			return nil, fmt.Errorf("has tickets of %s, not of %s", owner, wanted)
 		}
 	}
 	found, _ := cache.GetEntry(granterOf(realm)) // or there would be no client
@@ -179,7 +180,7 @@ func (t *Tickets) fromCache(conf *krb5.Config) (*client.Client, error) {
 		return nil, err
 	}
 	if now := t.account.Now(); !now.Before(found.EndTime) {
-		return nil, fmt.Errorf("%s: the ticket of %s expired at %s: kinit gets another", t.account.Cache, owner, found.EndTime.UTC().Format(time.RFC3339))
+		return nil, fmt.Errorf("the ticket of %s expired at %s: kinit gets another", owner, found.EndTime.UTC().Format(time.RFC3339))
 	}
 	t.granter = newTicket(ticket, found.Key, cache.GetClientPrincipalName(), realm, found.AuthTime, found.StartTime, found.EndTime)
 	return door, nil
@@ -195,7 +196,8 @@ func (t *Tickets) fromKeys(conf *krb5.Config) (*client.Client, error) {
 		return nil, err
 	}
 	door := client.NewWithKeytab(name.local(), name.Realm, file.table, conf, client.DisablePAFXFAST(true)) // which is not used, and some servers answer it oddly
-	if t.granter.realm == name.Realm && t.account.Now().Before(t.renewal(t.granter)) {
+	own := t.granter.realm == name.Realm && t.granter.client.Equal(name.principal())                       // or it is from a cache that was there before
+	if own && t.account.Now().Before(t.renewal(t.granter)) {
 		return door, nil
 	}
 	request, err := messages.NewASReqForTGT(name.Realm, conf, door.Credentials.CName())
@@ -204,7 +206,7 @@ func (t *Tickets) fromKeys(conf *krb5.Config) (*client.Client, error) {
 	}
 	reply, err := door.ASExchange(name.Realm, request, 0)
 	if err != nil {
-		if t.granter.realm == name.Realm && t.account.Now().Before(t.granter.end) {
+		if own && t.account.Now().Before(t.granter.end) {
 			return door, nil
 		}
 		return nil, fmt.Errorf("%s: %w", name, readable(err))

@@ -28,6 +28,7 @@ type KDC struct {
 
 	folder, admin string
 	env           []string
+	server        *exec.Cmd
 }
 
 const patience = 2 * time.Minute // a machine may be busy
@@ -61,7 +62,7 @@ func Start(t testing.TB) *KDC {
 		acl_file = %[3]s/acl
 		max_life = 10h
 		default_principal_flags = +preauth
-		supported_enctypes = aes256-cts-hmac-sha1-96:normal aes128-cts-hmac-sha1-96:normal
+		supported_enctypes = aes256-cts-hmac-sha384-192:normal aes128-cts-hmac-sha256-128:normal aes256-cts-hmac-sha1-96:normal aes128-cts-hmac-sha1-96:normal
 	}
 [logging]
 	kdc = FILE:%[3]s/kdc.log
@@ -69,14 +70,11 @@ func Start(t testing.TB) *KDC {
 	k.env = append(os.Environ(), "KRB5_CONFIG="+k.Config, "KRB5_KDC_PROFILE="+profile)
 	k.run(t, "", database, "create", "-s", "-r", Realm, "-P", "master")
 
-	cmd := exec.Command(server, "-n", "-r", Realm)
-	cmd.Env = k.env
-	lane.Bind(cmd)
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
+	k.server = exec.Command(server, "-n", "-r", Realm)
+	k.server.Env = k.env
+	lane.Bind(k.server)
+	require.NoError(t, k.server.Start())
+	t.Cleanup(k.Stop)
 	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		socket, err := net.Dial("tcp", addr)
 		if err == nil {
@@ -85,6 +83,12 @@ func Start(t testing.TB) *KDC {
 		}
 		require.True(t, time.Now().Before(deadline), "krb5kdc does not listen: %v", err)
 	}
+}
+
+// Stop ends the server.
+func (k *KDC) Stop() {
+	_ = k.server.Process.Kill()
+	_ = k.server.Wait() // the second time it only says so
 }
 
 // program finds a program of Kerberos; those of administrators are not on everybody's path.
