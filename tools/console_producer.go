@@ -7,10 +7,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
+	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"barnabas/tools/options"
 )
@@ -92,6 +96,9 @@ func consoleProduce(f face, set *options.Set, stdin io.Reader) error {
 			_ = client.Flush(context.Background()) // earlier lines are sent, as by the original
 			return err
 		}
+		if number == 1 {
+			awaitTopic(client, r.Topic)
+		}
 		if set.Has("sync") {
 			if err := client.ProduceSync(context.Background(), r).FirstErr(); err != nil {
 				failures.report(f, r, err)
@@ -115,6 +122,33 @@ func consoleProduce(f face, set *options.Set, stdin io.Reader) error {
 		return errUnfinished
 	}
 	return nil
+}
+
+// awaitTopic waits while a topic, which asking for it may just have made, is not there yet. The library counts its looks at the metadata as tries to send, of which there are few; the
+// original's tries begin when it knows where to send.
+func awaitTopic(client *kgo.Client, topic string) {
+	const asLongAsTheOriginal, pause = 60 * time.Second, 100 * time.Millisecond
+	ctx, cancel := context.WithTimeout(context.Background(), asLongAsTheOriginal)
+	defer cancel()
+	for isBeingMade(ctx, client, topic) {
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// isBeingMade asks the first broker that answers. Whatever else is wrong is told by the first record.
+func isBeingMade(ctx context.Context, client *kgo.Client, topic string) bool {
+	req := kmsg.NewPtrMetadataRequest()
+	req.AllowAutoTopicCreation = true
+	req.Topics = []kmsg.MetadataRequestTopic{{Topic: &topic}}
+	for _, seed := range client.SeedBrokers() {
+		if resp, err := seed.Request(ctx, req); err == nil {
+			return slices.ContainsFunc(resp.(*kmsg.MetadataResponse).Topics, func(t kmsg.MetadataResponseTopic) bool { return t.ErrorCode == kerr.LeaderNotAvailable.Code })
+		}
+	}
+	return false
 }
 
 // sendFailures reports records that could not be sent; the original goes on and exits with 0.

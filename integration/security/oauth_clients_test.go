@@ -36,13 +36,47 @@ func byIssuedToken(p provider, secret string) map[string]string {
 	}
 }
 
+// byTokenInFile is a client that finds its token in a file.
+func byTokenInFile(t *testing.T) map[string]string {
+	file := filepath.Join(t.TempDir(), "token")
+	require.NoError(t, os.WriteFile(file, []byte(signingKeys()["p256"].sign(t, jose.ES256, claimsOf("file", nil))), 0o600))
+	set := byIssuedToken(provider{}, "")
+	set["sasl.oauthbearer.token.endpoint.url"] = "file://" + file
+	return set
+}
+
+// ownToolsByTokens are ours, at whichever broker.
+func ownToolsByTokens(t *testing.T, b broker, p provider) {
+	for _, c := range []struct {
+		name, listener string
+		settings       map[string]string
+	}{{"unsigned", "UNSIGNED", byUnsignedToken("alice")}, {"issued", "SIGNED", byIssuedToken(p, appSecret)}, {"issued for short sessions", "SHORT", byIssuedToken(p, appSecret)}, {"in a file", "SIGNED", byTokenInFile(t)}} {
+		t.Run("our own tools, "+c.name, func(t *testing.T) {
+			t.Parallel()
+			set, topic, bin := write(t, c.settings), strings.ReplaceAll("own-"+c.name, " ", "-"), cluster.Binary(t)
+			out := run(t, "hello\n", bin, "kafka-console-producer", "--bootstrap-server", b.addrs[c.listener], "--topic", topic, "--producer.config", set)
+			require.Empty(t, out)
+			out = run(t, "", bin, "kafka-console-consumer", "--bootstrap-server", b.addrs[c.listener], "--topic", topic, "--consumer.config", set, "--from-beginning", "--max-messages", "1", "--timeout-ms", "120000")
+			assert.Contains(t, out, "hello")
+		})
+	}
+	for name, c := range map[string]struct{ settings, want string }{
+		"a wrong secret":  {write(t, byIssuedToken(p, "guess")), "invalid_client"},
+		"a token refused": {write(t, byUnsignedToken("alice")), "invalid_token"},
+	} {
+		t.Run("our own tools tell at once of "+name, func(t *testing.T) {
+			t.Parallel()
+			out, err := tryToRun(t, "", cluster.Binary(t), "kafka-topics", "--bootstrap-server", b.addrs["SIGNED"], "--list", "--command-config", c.settings)
+			assert.Error(t, err)
+			assert.Contains(t, out, c.want)
+			assert.NotContains(t, out, "guess")
+		})
+	}
+}
+
 func TestEveryClientComesInByItsToken(t *testing.T) {
 	p := startProvider(t)
 	b := startBearers(t, cluster.Barnabas, p)
-	file := filepath.Join(t.TempDir(), "token")
-	require.NoError(t, os.WriteFile(file, []byte(signingKeys()["p256"].sign(t, jose.ES256, claimsOf("file", nil))), 0o600))
-	byFile := byIssuedToken(p, appSecret)
-	byFile["sasl.oauthbearer.token.endpoint.url"] = "file://" + file
 	t.Run("clients", func(t *testing.T) {
 		for _, c := range []struct {
 			name, version, listener string
@@ -50,7 +84,7 @@ func TestEveryClientComesInByItsToken(t *testing.T) {
 			always                  bool
 		}{
 			{"issued", "3.9.1", "SIGNED", byIssuedToken(p, appSecret), true}, {"unsigned", "2.8.2", "UNSIGNED", byUnsignedToken("alice"), true},
-			{"unsigned", "3.9.1", "UNSIGNED", byUnsignedToken("alice"), false}, {"in a file", "3.9.1", "SIGNED", byFile, false},
+			{"unsigned", "3.9.1", "UNSIGNED", byUnsignedToken("alice"), false}, {"in a file", "3.9.1", "SIGNED", byTokenInFile(t), false},
 		} {
 			if !c.always && !long() {
 				continue
@@ -64,30 +98,6 @@ func TestEveryClientComesInByItsToken(t *testing.T) {
 					consumer = "org.apache.kafka.tools.consumer.ConsoleConsumer"
 				}
 				assert.Contains(t, java(t, c.version, "", consumer, "--bootstrap-server", b.addrs[c.listener], "--topic", topic, "--consumer.config", set, "--from-beginning", "--max-messages", "1", "--timeout-ms", "120000"), "hello")
-			})
-		}
-		for _, c := range []struct {
-			name, listener string
-			settings       map[string]string
-		}{{"unsigned", "UNSIGNED", byUnsignedToken("alice")}, {"issued", "SIGNED", byIssuedToken(p, appSecret)}, {"issued for short sessions", "SHORT", byIssuedToken(p, appSecret)}, {"in a file", "SIGNED", byFile}} {
-			t.Run("our own tools "+c.name, func(t *testing.T) {
-				t.Parallel()
-				set, topic, bin := write(t, c.settings), strings.ReplaceAll("own-"+c.name, " ", "-"), cluster.Binary(t)
-				run(t, "hello\n", bin, "kafka-console-producer", "--bootstrap-server", b.addrs[c.listener], "--topic", topic, "--producer.config", set)
-				out := run(t, "", bin, "kafka-console-consumer", "--bootstrap-server", b.addrs[c.listener], "--topic", topic, "--consumer.config", set, "--from-beginning", "--max-messages", "1", "--timeout-ms", "120000")
-				assert.Contains(t, out, "hello")
-			})
-		}
-		for name, c := range map[string]struct{ settings, want string }{
-			"a wrong secret":  {write(t, byIssuedToken(p, "guess")), "invalid_client"},
-			"a token refused": {write(t, byUnsignedToken("alice")), "invalid_token"},
-		} {
-			t.Run(name+" is told at once", func(t *testing.T) {
-				t.Parallel()
-				out, err := tryToRun(t, "", cluster.Binary(t), "kafka-topics", "--bootstrap-server", b.addrs["SIGNED"], "--list", "--command-config", c.settings)
-				assert.Error(t, err)
-				assert.Contains(t, out, c.want)
-				assert.NotContains(t, out, "guess")
 			})
 		}
 		libraries := map[string]func(*testing.T, door, string){"franz-go": franzRound, "sarama": ibmRound, "old sarama": shopifyRound, "confluent-kafka": pythonRound("confluent_kafka"), "kafka-python": pythonRound("kafka")}

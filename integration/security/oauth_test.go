@@ -352,6 +352,7 @@ func TestTokensAreJudgedAsByApacheKafka(t *testing.T) {
 					assert.Equal(t, want, converse(t, b.addrs[s.listener], steps))
 				})
 			}
+			ownToolsByTokens(t, b, p)
 			t.Run("without headers", func(t *testing.T) {
 				t.Parallel()
 				good := bearing(signingKeys()["p256"].sign(t, jose.ES256, claimsOf("alice", nil)))
