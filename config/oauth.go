@@ -32,6 +32,13 @@ func servesClass(name string, k *Key, class string) bool {
 	return known && strings.HasPrefix(name, listenerPrefix) && strings.HasSuffix(name, "."+strings.ToLower(OAuthBearer)+"."+k.Name)
 }
 
+func whyNotServed(k *Key, class string) string {
+	if _, known := bearerClasses[k.Name][class]; known {
+		return "it counts only behind a listener and its mechanism, as listener.name.LISTENER.oauthbearer." + k.Name
+	}
+	return "it is Java code, which this broker cannot run"
+}
+
 // SignedTokens tells whether a listener's bearer tokens have to be signed.
 func (v *Values) SignedTokens(listener string) bool {
 	return v.dealsWithSigned(listener, "sasl.server.callback.handler.class")

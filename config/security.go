@@ -90,7 +90,7 @@ func (v *Values) checkSecurity(listeners []Listener) error {
 	for _, name := range v.Names() {
 		k := LookupBroker(name)
 		if k != nil && slices.Contains(foreign, k.Name) && v.set[name] != "" && (k.Default == nil || *k.Default != v.set[name]) && !servesClass(name, k, v.set[name]) {
-			return invalid(name, v.set[name], "it is Java code, which this broker cannot run")
+			return invalid(name, v.set[name], whyNotServed(k, v.set[name]))
 		}
 	}
 	for _, l := range listeners {
