@@ -34,6 +34,8 @@ func TestKafkasOwnHandlersOfTokensAreServedWhereKafkaLooksForThem(t *testing.T) 
 	}
 	_, err = bearing(t, map[string]string{server: bearerPackage + "internals.unsecured.OAuthBearerUnsecuredValidatorCallbackHandler"})
 	require.NoError(t, err)
+	_, err = bearing(t, map[string]string{"sasl.server.callback.handler.class": bearerPackage + "OAuthBearerValidatorCallbackHandler"})
+	assert.ErrorContains(t, err, "listener.name.LISTENER.oauthbearer.sasl.server.callback.handler.class")
 	for name, class := range map[string]string{
 		server:                               "org.example.Handler",
 		login:                                bearerPackage + "OAuthBearerValidatorCallbackHandler",
