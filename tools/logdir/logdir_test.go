@@ -1,6 +1,8 @@
 package logdir
 
 import (
+	"archive/tar"
+	"compress/gzip"
 	"io"
 	"io/fs"
 	"os"
@@ -107,6 +109,56 @@ func TestATornTailIsCutInTheRehearsalAndOneLogAloneCanBeAskedFor(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []string{segment}, files)
 	assert.Equal(t, info.Size()-5, bytes)
+}
+
+// unpack extracts one of the data directories that Apache Kafka wrote.
+func unpack(t *testing.T, name string) string {
+	t.Helper()
+	f, err := os.Open("../../broker/commitlog/testdata/kafka/" + name + ".tar.gz")
+	require.NoError(t, err)
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	require.NoError(t, err)
+	dir := t.TempDir()
+	for r := tar.NewReader(z); ; {
+		h, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		require.NoError(t, err)
+		if h.Typeflag != tar.TypeReg {
+			continue
+		}
+		file := filepath.Join(dir, h.Name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		data, err := io.ReadAll(r)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(file, data, 0o644))
+	}
+	within, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, within, 1)
+	return filepath.Join(dir, within[0].Name())
+}
+
+func TestWhatApacheKafkaWroteIsSoundAndWouldBeKept(t *testing.T) {
+	for _, version := range []string{"2.8.2", "3.9.1"} {
+		for _, stop := range []string{"clean", "crashed"} {
+			r, logs := rehearsed(t, unpack(t, version+"-"+stop))
+			assert.Equal(t, stop == "clean", r.Clean)
+			assert.Greater(t, len(logs), 10)
+			for _, l := range logs {
+				problems, err := l.Problems()
+				require.NoError(t, err)
+				assert.Empty(t, problems, "%s %s", version, l.Partition)
+				o, known := r.Logs[l.Dir]
+				require.True(t, known, "%s %s", version, l.Partition)
+				assert.NoError(t, o.OutOfUse)
+				assert.Zero(t, o.Recovery.Truncated)
+				assert.Equal(t, stop == "crashed", o.Recovery.Ran, "%s %s", version, l.Partition)
+			}
+		}
+	}
 }
 
 func TestALogDirectoryWhoseNameLooksLikeAPartitionsIsNoLog(t *testing.T) {
