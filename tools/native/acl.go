@@ -286,25 +286,6 @@ Fields: acls (` + aclFields + `).
 	}.build()
 }
 
-func aclExport() *cli.Command {
-	return command{
-		name: "export", usage: "print access lists as kafka-acls commands", arguments: "[RESOURCE...]", least: 0, most: -1,
-		help: `Prints the commands that would make the same entries anew, for this or another cluster; it takes what 'barnabas acl list' takes.
-
-Fields: commands.
-
-    barnabas acl export > acls.sh`,
-		flags: listFlags(),
-		run: func(c *call) (document, error) {
-			found, err := c.listedACLs()
-			if err != nil {
-				return nil, err
-			}
-			return &commandsDocument{documentVersion, listed(aclCommands(c.String("bootstrap-server"), c.String("command-config"), found))}, nil
-		},
-	}.build()
-}
-
 func aclCheck() *cli.Command {
 	return command{
 		name: "check", usage: "tell whether somebody may do something, and by which entry", arguments: "PRINCIPAL OPERATION RESOURCE", least: 3, most: 3, watched: true,

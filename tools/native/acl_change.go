@@ -1,9 +1,6 @@
 package native
 
 import (
-	"fmt"
-	"io"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -231,69 +228,4 @@ Fields: dry_run, changes (kind, name, action, what, from, to, done, error).
 			return d, exitOfFirst([]error{err})
 		},
 	}.build()
-}
-
-// commandsDocument is what somebody may run.
-type commandsDocument struct {
-	Version  int      `json:"version"`
-	Commands []string `json:"commands"`
-}
-
-func (d *commandsDocument) show(w io.Writer) {
-	for _, line := range d.Commands {
-		fmt.Fprintln(w, line)
-	}
-}
-
-var resourceOptions = map[kmsg.ACLResourceType]string{
-	kmsg.ACLResourceTypeTopic: "--topic", kmsg.ACLResourceTypeGroup: "--group", kmsg.ACLResourceTypeTransactionalId: "--transactional-id",
-	kmsg.ACLResourceTypeDelegationToken: "--delegation-token", kmsg.ACLResourceTypeUser: "--user-principal",
-}
-
-// aclCommands are the calls of kafka-acls that make entries: one for all operations of a principal from a host on a pattern.
-func aclCommands(server, config string, bindings []acl.Binding) []string {
-	type subject struct {
-		pattern         acl.Pattern
-		principal, host string
-		permission      kmsg.ACLPermissionType
-	}
-	var order []subject
-	ops := map[subject][]string{}
-	for _, b := range bindings {
-		s := subject{b.Pattern, b.Principal, b.Host, b.Permission}
-		if ops[s] == nil {
-			order = append(order, s)
-		}
-		ops[s] = append(ops[s], "--operation", acl.Word(b.Operation.String()))
-	}
-	var lines []string
-	for _, s := range order {
-		words := []string{"kafka-acls.sh", "--bootstrap-server", server}
-		if config != "" {
-			words = append(words, "--command-config", config)
-		}
-		verb := strings.ToLower(s.permission.String())
-		words = append(words, "--add", "--"+verb+"-principal", s.principal, "--"+verb+"-host", s.host)
-		words = append(words, ops[s]...)
-		if option := resourceOptions[s.pattern.Resource]; option != "" {
-			words = append(words, option, s.pattern.Name, "--resource-pattern-type", strings.ToLower(s.pattern.Type.String()))
-		} else {
-			words = append(words, "--cluster")
-		}
-		for i := range words {
-			words[i] = shellWord(words[i])
-		}
-		lines = append(lines, strings.Join(words, " "))
-	}
-	return lines
-}
-
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
-
-// shellWord is a word that a shell takes for what it is: names of principals and groups are what strangers chose.
-func shellWord(word string) string {
-	if plainWord.MatchString(word) {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

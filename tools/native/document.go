@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
+	"time"
 	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
@@ -131,6 +132,9 @@ func ids(list []int32) string {
 	}
 	return strings.Join(parts, ",")
 }
+
+// instant is a time in milliseconds.
+func instant(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }
 
 // count is a number of things.
 func count(n int, noun string) string {

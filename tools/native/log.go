@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/urfave/cli/v2"
 
 	"barnabas/broker/commitlog"
@@ -215,20 +216,17 @@ func (d *dump) one(doc document) error {
 
 // recordRow is a record of a log as consume prints it.
 func recordRow(tp commitlog.TopicPartition, b dumplog.Batch, r record.Record) *row {
-	out := &row{Topic: tp.Topic, Partition: tp.Partition, Offset: r.Offset, Timestamp: r.Timestamp, TimeType: "create", Headers: []rowHeader{}}
+	var headers []kgo.RecordHeader
+	for _, h := range r.Headers {
+		headers = append(headers, kgo.RecordHeader(h))
+	}
+	out := newRow(tp.Topic, tp.Partition, r.Offset, r.Key, r.Value, headers)
 	switch {
 	case b.Magic == 0:
-		out.Timestamp, out.TimeType = -1, "none"
 	case b.LogAppendTime:
 		out.Timestamp, out.TimeType = b.MaxTimestamp, "append"
-	}
-	out.Key, out.KeyBytes = written(r.Key)
-	out.Value, out.ValBytes = written(r.Value)
-	for _, h := range r.Headers {
-		var to rowHeader
-		to.Key, to.KeyBytes = written([]byte(h.Key))
-		to.Value, to.ValBytes = written(h.Value)
-		out.Headers = append(out.Headers, to)
+	default:
+		out.Timestamp, out.TimeType = r.Timestamp, "create"
 	}
 	return out
 }

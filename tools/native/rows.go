@@ -65,16 +65,22 @@ func read(text, coded *string) ([]byte, error) {
 }
 
 func rowOf(r *kgo.Record) *row {
-	out := &row{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Timestamp: -1, TimeType: "none", Headers: []rowHeader{}}
+	out := newRow(r.Topic, r.Partition, r.Offset, r.Key, r.Value, r.Headers)
 	if kind := r.Attrs.TimestampType(); kind >= 0 {
 		out.Timestamp = r.Timestamp.UnixMilli()
 		if out.TimeType = "create"; kind == 1 {
 			out.TimeType = "append"
 		}
 	}
-	out.Key, out.KeyBytes = written(r.Key)
-	out.Value, out.ValBytes = written(r.Value)
-	for _, h := range r.Headers {
+	return out
+}
+
+// newRow is a row without a time.
+func newRow(topic string, partition int32, offset int64, key, value []byte, headers []kgo.RecordHeader) *row {
+	out := &row{Topic: topic, Partition: partition, Offset: offset, Timestamp: -1, TimeType: "none", Headers: []rowHeader{}}
+	out.Key, out.KeyBytes = written(key)
+	out.Value, out.ValBytes = written(value)
+	for _, h := range headers {
 		var to rowHeader
 		to.Key, to.KeyBytes = written([]byte(h.Key))
 		to.Value, to.ValBytes = written(h.Value)
@@ -135,7 +141,7 @@ func parseRow(line []byte) (*row, error) {
 func (r *row) show(w io.Writer) {
 	at := "-"
 	if r.Timestamp >= 0 {
-		at = time.UnixMilli(r.Timestamp).UTC().Format("2006-01-02T15:04:05.000Z")
+		at = instant(r.Timestamp)
 	}
 	var headers []string
 	for _, h := range r.Headers {

@@ -107,8 +107,7 @@ type nodeStat struct {
 const statFields = "data_version, children, children_version, acl_version, bytes, session (of an ephemeral node), created_at, modified_at, created_zxid, modified_zxid, children_zxid"
 
 func nodeStatOf(s zkstate.Stat) nodeStat {
-	at := func(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }
-	out := nodeStat{s.Version, s.NumChildren, s.Cversion, s.Aversion, s.DataLength, nil, at(s.Ctime), at(s.Mtime), s.Czxid, s.Mzxid, s.Pzxid}
+	out := nodeStat{s.Version, s.NumChildren, s.Cversion, s.Aversion, s.DataLength, nil, instant(s.Ctime), instant(s.Mtime), s.Czxid, s.Mzxid, s.Pzxid}
 	if s.EphemeralOwner != 0 {
 		out.Session = words("0x%x", uint64(s.EphemeralOwner))
 	}
