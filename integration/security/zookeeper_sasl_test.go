@@ -63,6 +63,7 @@ func TestBrokersAndToolsAreKnownToZooKeeperBySASL(t *testing.T) {
 		assert.Equal(t, want, secured[path], path)
 	}
 	assert.Contains(t, tool("zookeeper-shell", zk, "getAcl", "/config/users/alice"), "'sasl,'kafka")
+	assert.Contains(t, tool("zk", "get", "/config/users/alice", "--zookeeper", zk), "iterations=4096 (hidden)", "nobody else may read it")
 
 	// The tree is opened and closed again by either's tool, with one result.
 	migrator := func(acl string) {

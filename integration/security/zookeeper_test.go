@@ -60,6 +60,7 @@ func TestABrokerAndItsToolsReachZooKeeperThroughTLS(t *testing.T) {
 			{fmt.Sprintf("%q:[%q]", "endpoints", "PLAINTEXT://"+b.Addr), []string{"zookeeper-shell", secure, "-zk-tls-config-file", file, "get", "/brokers/ids/1"}},
 			{"Completed updating config for entity: user-principal 'alice'.", []string{"kafka-configs", "--zookeeper", secure, "--zk-tls-config-file", file, "--alter", "--entity-type", "users", "--entity-name", "alice",
 				"--add-config", "SCRAM-SHA-256=[iterations=4096,password=x]"}},
+			{"endpoints.0.protocol  PLAINTEXT", []string{"zk", "get", "/brokers/ids/1", "--zookeeper", secure, "--zk-tls-config-file", file}},
 			{"Adding ACLs for resource", []string{"kafka-acls", "--authorizer-properties", "zookeeper.connect=" + secure, "--zk-tls-config-file", file, "--add", "--allow-principal", "User:alice", "--topic", "t"}},
 		} {
 			out, err := tool(row.args...)
