@@ -39,10 +39,13 @@ func (s *security) bearers(ctx context.Context, listener string) (auth.Mechanism
 	}
 	if !s.values.SignedTokens(listener) {
 		tokens, err := oauth.NewUnsecured(c)
+		if err != nil {
+			return nil, err
+		}
 		s.log.Warnf("listener %s believes OAUTHBEARER tokens that NOBODY HAS SIGNED: whoever reaches it can be anybody. This is the default of Apache Kafka, for development only; "+
 			"signatures are checked with %s=org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler and sasl.oauthbearer.jwks.endpoint.url",
 			listener, config.OnListener(listener, strings.ToLower(config.OAuthBearer)+".sasl.server.callback.handler.class"))
-		return &auth.OAuthBearer{Tokens: tokens, Now: time.Now}, err
+		return &auth.OAuthBearer{Tokens: tokens, Now: time.Now}, nil
 	}
 	keys, err := oauth.ReadKeys(ctx, c, s.log)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -72,10 +73,7 @@ func listed(value string) []string {
 }
 
 func (m *mint) token(now time.Time) Bearer {
-	c := map[string]any{}
-	for name, value := range m.claims {
-		c[name] = value
-	}
+	c := maps.Clone(m.claims)
 	b := Bearer{Subject: m.subject, Issued: now, Expires: now.Add(m.lifetime)}
 	c["iat"], c["exp"] = float64(b.Issued.UnixMilli())/1000, float64(b.Expires.UnixMilli())/1000
 	text, _ := json.Marshal(c) // newMint has tried

@@ -49,7 +49,11 @@ func (s *Signed) Validate(token string, now time.Time) (Bearer, error) {
 
 func (s *Signed) read(token string, now time.Time) (Bearer, error) {
 	jws, err := jose.ParseSignedCompact(token, algorithms)
-	if err != nil {
+	var unknown *jose.ErrUnexpectedSignatureAlgorithm
+	switch {
+	case errors.As(err, &unknown):
+		return Bearer{}, fmt.Errorf("signed by %.20q, which is believed of no key", unknown.Got)
+	case err != nil:
 		return Bearer{}, fmt.Errorf("not a signed token: %w", err)
 	}
 	header := jws.Signatures[0].Header
