@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"github.com/urfave/cli/v2"
+
+	"barnabas/integration/lane"
 )
 
 // offered is what a line's last word may become, with names as the cluster would tell them.
@@ -97,9 +99,7 @@ func TestACompletionThatGetsNoAnswerIsSilent(t *testing.T) {
 // A program of the same name stands for the real one.
 func TestBashPutsInWhatIsOffered(t *testing.T) {
 	bash, err := exec.LookPath("bash")
-	if err != nil {
-		t.Skip("needs bash")
-	}
+	lane.Need(t, err == nil, "bash")
 	code, script, _ := run("completion", "bash")
 	require.Zero(t, code)
 	ask := func(line string) string {
