@@ -15,8 +15,10 @@ type GSSAPI struct {
 	Acceptor *kerberos.Acceptor
 }
 
+const gssapi = "GSSAPI"
+
 // Name implements Mechanism.
-func (g *GSSAPI) Name() string { return "GSSAPI" }
+func (g *GSSAPI) Name() string { return gssapi }
 
 // Begin implements Mechanism.
 func (g *GSSAPI) Begin() Exchange { return gssapiExchange{g.Acceptor.Begin()} }
@@ -43,7 +45,7 @@ type gssapiClient struct {
 }
 
 // Name implements sasl.Mechanism.
-func (c gssapiClient) Name() string { return "GSSAPI" }
+func (c gssapiClient) Name() string { return gssapi }
 
 // Authenticate implements sasl.Mechanism.
 func (c gssapiClient) Authenticate(ctx context.Context, addr string) (sasl.Session, []byte, error) {

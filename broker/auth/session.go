@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -100,8 +101,22 @@ func (s *Session) take(frame []byte, now time.Time) Verdict {
 		return Verdict{Pass: true}
 	case known && key == wire.KeySaslHandshake:
 		return s.handshake(frame)
+	case s.stage == expectAny && len(frame) > 0 && frame[0] == gssapiTag && s.beginWithoutHandshake():
+		return s.token(frame, now)
 	}
 	return Verdict{Failure: errors.New("expected a SASL handshake: the client may be configured for another security protocol, or is no Kafka client")}
+}
+
+// gssapiTag begins the first token of GSSAPI, and no request.
+const gssapiTag = 0x60
+
+// beginWithoutHandshake begins GSSAPI, where it is offered, with a client that begins with its token: so did they all before there was a handshake (KIP-43), and so sarama does unless told otherwise.
+func (s *Session) beginWithoutHandshake() bool {
+	at := slices.IndexFunc(s.offers, func(o Offer) bool { return o.Name() == gssapi })
+	if at >= 0 {
+		s.mechanism, s.exchange, s.stage = s.offers[at], s.offers[at].Begin(), expectToken
+	}
+	return at >= 0
 }
 
 func apiKey(frame []byte) (int16, bool) {

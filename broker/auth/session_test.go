@@ -302,6 +302,27 @@ func TestTheLastMessageMayHaveNoAnswer(t *testing.T) {
 	assert.Equal(t, "alice", v.Proven.Name)
 }
 
+// ancient is a mechanism whose exchange a client may begin by itself.
+type ancient struct{ wordless }
+
+func (*ancient) Name() string { return gssapi }
+
+func TestAClientOfBeforeTheHandshakeBeginsWithItsToken(t *testing.T) {
+	s := NewSession([]Offer{{&Plain{}, 0}, {&ancient{wordless{wants: 2}}, 0}})
+	v := s.Take([]byte{gssapiTag, 0x82}, began)
+	require.NoError(t, v.Failure)
+	assert.Equal(t, []byte{0, 0, 0, 0}, v.Answer)
+	v = s.Take([]byte{1}, began)
+	require.NoError(t, v.Failure)
+	assert.Equal(t, "alice", v.Proven.Name)
+	assert.True(t, s.Take(metadata(), began).Pass)
+
+	s = NewSession([]Offer{{&ancient{wordless{wants: 2}}, 0}})
+	require.True(t, s.Take(apiVersions(3), began).Pass)
+	assert.Error(t, s.Take([]byte{gssapiTag, 0x82}, began).Failure, "who knows requests knows the handshake")
+	assert.Error(t, plainSession(0).Take([]byte{gssapiTag, 0x82}, began).Failure)
+}
+
 func TestAFailureThatMayPassIsNotTold(t *testing.T) {
 	s := NewSession([]Offer{{&wordless{err: Transient{errTokenExpired}}, 0}})
 	v := authenticate(t, s, began, "WORDLESS", "x")

@@ -103,6 +103,9 @@ func answersByTicket(t *testing.T, door string, ticket kerberos.Ticket, toWhoOve
 			return token
 		})}, []string{shaken, "1: " + refusedTicket}},
 		{"a choice that was changed", []step{shake(1, "GSSAPI"), proves(true, ticket, spoilt(2)), metadata}, []string{shaken, "2: " + refusedTicket, "closed"}},
+		{"without a handshake", []step{proves(false, ticket, nil), metadata}, []string{"known", "3 brokers"}},
+		{"nonsense without a handshake", []step{raw("\x60nonsense")}, []string{"closed"}},
+		{"a token in the place of the handshake", []step{versions(3), raw("\x60nonsense")}, []string{both, "closed"}},
 		{"nonsense", []step{shake(1, "GSSAPI"), show(2, "nonsense")}, []string{shaken, refusedTicket}},
 		{"nothing", []step{shake(1, "GSSAPI"), show(2, "")}, []string{shaken, refusedTicket}},
 		{"nonsense without headers", []step{shake(0, "GSSAPI"), raw("nonsense")}, []string{shaken, "closed"}},

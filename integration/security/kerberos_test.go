@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/IBM/sarama"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -93,6 +94,19 @@ func TestClientsComeInByTickets(t *testing.T) {
 		args := []string{"-b", door, "-t", "kcat", "-X", "security.protocol=SASL_PLAINTEXT", "-X", "sasl.mechanism=GSSAPI", "-X", "sasl.kerberos.keytab=" + keys, "-X", "sasl.kerberos.principal=" + alicePrincipal, "-X", "allow.auto.create.topics=true"}
 		run(t, "hello\n", "kcat", append([]string{"-P"}, args...)...)
 		assert.Contains(t, run(t, "", "kcat", append([]string{"-C", "-e", "-q"}, args...)...), "hello\n")
+	})
+	t.Run("sarama", func(t *testing.T) { // which does not ask who the broker is
+		for _, version := range []int16{sarama.SASLHandshakeV0, sarama.SASLHandshakeV1} {
+			cfg := sarama.NewConfig()
+			cfg.Producer.Return.Successes, cfg.ApiVersionsRequest = true, version > 0
+			cfg.Net.SASL.Enable, cfg.Net.SASL.Mechanism, cfg.Net.SASL.Version = true, sarama.SASLTypeGSSAPI, version
+			cfg.Net.SASL.GSSAPI = sarama.GSSAPIConfig{AuthType: sarama.KRB5_KEYTAB_AUTH, KeyTabPath: keys, KerberosConfigPath: realm.Config, ServiceName: "kafka", Username: "alice", Realm: kdc.Realm}
+			producer, err := sarama.NewSyncProducer([]string{door}, cfg)
+			require.NoError(t, err)
+			_, _, err = producer.SendMessage(&sarama.ProducerMessage{Topic: "sarama", Value: sarama.StringEncoder("hello")})
+			assert.NoError(t, err)
+			assert.NoError(t, producer.Close())
+		}
 	})
 	t.Run("who is known may not do all", func(t *testing.T) {
 		out, err := tryToRun(t, "x\n", bin, "kafka-console-producer", "--bootstrap-server", door, "--topic", "t", "--producer.config", write(t, byTicket(kdc.Login(keys, "bob"))))

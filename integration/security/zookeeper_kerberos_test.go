@@ -2,8 +2,10 @@ package security
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -18,18 +20,28 @@ import (
 	"barnabas/zkstate/zktest"
 )
 
-// A ZooKeeper that answers nobody without a ticket has brokers of both kinds, with zookeeper.set.acl, and the tools.
+// One JAAS file says who everybody is, as where Kerberos is all there is: a ZooKeeper that answers nobody without a ticket has brokers of both kinds, with zookeeper.set.acl, who know each other by
+// tickets, and the tools.
 func TestBrokersAndToolsAreKnownToZooKeeperByTickets(t *testing.T) {
 	lane.KafkaJars(t, "3.9.1")
 	realm := kdc.Start(t)
 	keys := realm.Add(t, brokerPrincipal, "zookeeper/localhost")
 	file := filepath.Join(t.TempDir(), "jaas.conf")
-	require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, "Server { %s };\nClient { %s };\n", kdc.Login(keys, "zookeeper/localhost@"+kdc.Realm), kdc.Login(keys, brokerPrincipal)), 0o600))
+	require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, "Server { %s };\nClient { %s };\nKafkaServer { %[2]s };\n", kdc.Login(keys, "zookeeper/localhost@"+kdc.Realm), kdc.Login(keys, brokerPrincipal)), 0o600))
 	options := "-Djava.security.krb5.conf=" + realm.Config + " -Djava.security.auth.login.config=" + file
 	t.Setenv("JDK_JAVA_OPTIONS", options)
 	t.Setenv("KAFKA_OPTS", options)
 	zk := zktest.Real(t, "authProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider", "enforce.auth.enabled=true", "enforce.auth.schemes=sasl").Addr()
-	c := cluster.StartMixed(t, zk, []cluster.Program{cluster.Barnabas, cluster.Kafka("3.9.1")}, map[string]string{"zookeeper.set.acl": "true", "zookeeper.session.timeout.ms": "30000"})
+	c := cluster.Prepare(t, zk, 2, map[string]string{
+		"zookeeper.set.acl": "true", "zookeeper.session.timeout.ms": "30000", "security.inter.broker.protocol": "SASL_PLAINTEXT", "sasl.kerberos.service.name": "kafka",
+	}, func(int) map[string]string {
+		return map[string]string{"listeners": "PLAINTEXT://${addr},SASL_PLAINTEXT://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(cluster.Port(t)))}
+	})
+	c.Brokers[1].Become(cluster.Kafka("3.9.1"))
+	for _, b := range c.Brokers {
+		b.Start(t)
+		b.WaitReady(t) // the first is controller
+	}
 	client, err := kgo.NewClient(kgo.SeedBrokers(c.Seeds()...), kgo.MetadataMinAge(20*time.Millisecond), kgo.AlwaysRetryEOF(), kgo.RecordDeliveryTimeout(patienceOfPrograms))
 	require.NoError(t, err)
 	t.Cleanup(client.Close)
