@@ -3,6 +3,7 @@ package security
 import (
 	"crypto"
 	"crypto/ecdsa"
+	"crypto/ed25519"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
@@ -56,6 +57,11 @@ var signingKeys = sync.OnceValue(func() map[string]signingKey {
 		}
 		all[id] = signingKey{id, key}
 	}
+	_, ed, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		panic(err)
+	}
+	all["ed"] = signingKey{"ed", ed}
 	return all
 })
 
@@ -88,7 +94,7 @@ const tokensLast = 20 * time.Second
 func startProvider(t testing.TB) provider {
 	t.Helper()
 	var set jose.JSONWebKeySet
-	for _, id := range []string{"rsa", "rsa-2", "weak", "p256", "p384", "p521"} {
+	for _, id := range []string{"rsa", "rsa-2", "weak", "p256", "p384", "p521", "ed"} {
 		set.Keys = append(set.Keys, jose.JSONWebKey{Key: signingKeys()[id].key.Public(), KeyID: id})
 	}
 	set.Keys = append(set.Keys, jose.JSONWebKey{Key: signingKeys()["p256"].key.Public(), KeyID: "for-encryption", Use: "enc"})
@@ -108,6 +114,7 @@ func startProvider(t testing.TB) provider {
 			claims["scope"] = scope
 		}
 		token := signingKeys()["rsa"].sign(t, jose.RS256, claims)
+		w.Header().Set("Content-Type", "application/json") // which librdkafka wants to see
 		_ = json.NewEncoder(w).Encode(map[string]any{"access_token": token, "token_type": "Bearer"})
 	})
 	s := httptest.NewServer(mux)
@@ -280,7 +287,7 @@ func showings(t *testing.T) []showing {
 			`authenticated 58 "Authentication failed: Client requested an authorization id (bob) that is different from the token's principal name (alice)" for 0 ms`},
 		{"where sessions are short", "SHORT", bearing(good), shortly},
 	}
-	for algorithm, id := range map[jose.SignatureAlgorithm]string{jose.RS256: "rsa", jose.RS384: "rsa-2", jose.RS512: "rsa", jose.PS256: "rsa", jose.PS384: "rsa", jose.PS512: "rsa", jose.ES256: "p256", jose.ES384: "p384", jose.ES512: "p521"} {
+	for algorithm, id := range map[jose.SignatureAlgorithm]string{jose.RS256: "rsa", jose.RS384: "rsa-2", jose.RS512: "rsa", jose.PS256: "rsa", jose.PS384: "rsa", jose.PS512: "rsa", jose.ES256: "p256", jose.ES384: "p384", jose.ES512: "p521", jose.EdDSA: "ed"} {
 		all = append(all, showing{"signed by " + string(algorithm), "SIGNED", bearing(keys[id].sign(t, algorithm, claimsOf("alice", nil))), taken})
 	}
 	for _, c := range []struct {
