@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -34,7 +35,7 @@ type accessRow struct{ Resource, Name, Pattern, Principal, Host, Permission, Ope
 
 type quotaRow struct {
 	Who    string
-	Values []admin.QuotaValue
+	Values []string
 }
 
 func access(ctx context.Context, c *Console, q question) (any, error) {
@@ -58,7 +59,11 @@ func access(ctx context.Context, c *Console, q question) (any, error) {
 	quotas, err := c.Cluster.Quotas(ctx, false)
 	d.QuotaFault = fault(err)
 	for _, of := range quotas {
-		if row := (quotaRow{quotaWho(of.Entity), of.Values}); len(of.Values) > 0 && named(row.Who) {
+		row := quotaRow{Who: quotaWho(of.Entity)}
+		for _, v := range of.Values {
+			row.Values = append(row.Values, v.Key+"="+strconv.FormatFloat(v.Value, 'f', -1, 64))
+		}
+		if len(row.Values) > 0 && named(row.Who) {
 			d.Quotas = append(d.Quotas, row)
 		}
 	}
