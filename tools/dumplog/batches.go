@@ -30,7 +30,7 @@ type Batch struct {
 func Batches(name string, f func(Batch) error) (rest int64, err error) {
 	s, err := openSegment(name)
 	if err != nil {
-		return 0, err
+		return 0, plain(err)
 	}
 	defer s.close()
 	position := int64(0)
