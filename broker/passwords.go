@@ -51,6 +51,9 @@ func (l *liveConfig) reencrypt(ctx context.Context) error {
 // refuse another change.
 func (b *Broker) judge(defaults bool, set map[string]string) error {
 	v, err := b.live.proposed(defaults, set)
+	if err == nil {
+		err = checkThreadCounts(b.live.values(), v)
+	}
 	if err != nil {
 		return err
 	}
