@@ -160,7 +160,7 @@ var brokerKeys = []Key{
 	{Name: "metrics.recording.level", Type: String, Default: new("INFO"), Importance: Low, Doc: "Finest level of metrics that is recorded."},
 	{Name: "metrics.sample.window.ms", Type: Long, Default: new("30000"), Valid: atLeast(1), Importance: Low, Doc: "Time covered by a sample of a metric."},
 	{Name: "min.insync.replicas", Type: Int, Default: new("1"), Valid: atLeast(1), Importance: High, Update: ClusterWide, Acted: true, Doc: "Fewest in-sync replicas that must hold a record before a produce with acks=all succeeds."},
-	{Name: "node.id", Type: Int, Default: new("-1"), Importance: High, Doc: "KRaft: id of this node."},
+	{Name: "node.id", Type: Int, Default: new("-1"), Importance: High, Acted: true, Doc: "Another name of broker.id, which newer configurations use. If both are set they must be the same."},
 	{Name: "num.io.threads", Type: Int, Default: new("8"), Valid: atLeast(1), Importance: High, Update: ClusterWide, Doc: "Number of threads that handle requests in Kafka. Barnabas handles requests on connection goroutines."},
 	{Name: "num.network.threads", Type: Int, Default: new("3"), Valid: atLeast(1), Importance: High, Update: ClusterWide, Doc: "Number of network threads for each listener in Kafka. Barnabas uses the runtime's poller."},
 	{Name: "num.partitions", Type: Int, Default: new("1"), Valid: atLeast(1), Importance: Medium, Acted: true, Doc: "Number of partitions of topics created automatically or without a count."},

@@ -133,6 +133,21 @@ func TestStartIsRefusedWithTheNameOfTheKeyAtFault(t *testing.T) {
 	}
 }
 
+func TestEitherOfTwoKeysNamesTheBroker(t *testing.T) {
+	for set, want := range map[string]string{"broker.id": "7", "node.id": "7"} {
+		v, err := New(map[string]string{set: want})
+		require.NoError(t, err)
+		assert.Equal(t, want, v.String("broker.id"))
+		assert.Equal(t, want, v.String("node.id"))
+		assert.Empty(t, v.WithoutEffect())
+	}
+	v, err := New(nil)
+	require.NoError(t, err)
+	assert.Equal(t, "-1", v.String("broker.id"), "one is generated")
+	_, err = New(map[string]string{"broker.id": "1", "node.id": "2"})
+	assert.ErrorContains(t, err, "node.id")
+}
+
 func TestListenerPrefixedKeysAreKnown(t *testing.T) {
 	v, err := New(map[string]string{"listener.name.inside.max.connections": "5", "listener.name.inside.scram-sha-256.sasl.jaas.config": "x", "listener.name.inside.nonsense": "y"})
 	require.NoError(t, err)

@@ -21,6 +21,9 @@ func (v *Values) checkTogether() error {
 	} else if id < 0 {
 		return invalid("broker.id", "must be at least 0 when broker.id.generation.enable is false")
 	}
+	if v.Int("node.id") != v.Int("broker.id") {
+		return invalid("node.id", fmt.Sprintf("must be the same as broker.id (%d)", v.Int("broker.id")))
+	}
 	if v.ProtocolVersion("inter.broker.protocol.version") < V2_4IV1 {
 		return invalid("inter.broker.protocol.version", "Barnabas speaks 2.4 and later between brokers")
 	}

@@ -45,6 +45,7 @@ func New(set map[string]string) (*Values, error) {
 	for name, value := range set {
 		v.set[name] = value
 	}
+	v.nameTheBrokerTwice()
 	for _, name := range v.Names() {
 		k := LookupBroker(name)
 		if k == nil {
@@ -60,6 +61,18 @@ func New(set map[string]string) (*Values, error) {
 		}
 	}
 	return v, v.checkTogether()
+}
+
+// nameTheBrokerTwice sets that one of broker.id and node.id that is not set to the other: since Kafka 2.8 either names the broker, and both are shown.
+func (v *Values) nameTheBrokerTwice() {
+	broker, byBroker := v.set["broker.id"]
+	node, byNode := v.set["node.id"]
+	switch {
+	case byBroker && !byNode:
+		v.set["node.id"] = broker
+	case byNode && !byBroker:
+		v.set["broker.id"] = node
+	}
 }
 
 func readFile(path string) (map[string]string, error) {

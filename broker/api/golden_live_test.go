@@ -24,9 +24,8 @@ var liveDifferences = map[string]string{
 	"45_alter_partition_reassignments/negative replica": "Kafka's message names collections of Scala",
 }
 
-// ofOneRun are settings that name a port or a folder, and node.id, which Kafka
-// sets from broker.id.
-var ofOneRun = map[string]bool{"listeners": true, "log.dirs": true, "zookeeper.connect": true, "node.id": true}
+// ofOneRun are settings that name a port or a folder.
+var ofOneRun = map[string]bool{"listeners": true, "log.dirs": true, "zookeeper.connect": true}
 
 // compareLive holds what a live cluster answered against the goldens. Topic
 // ids, the cluster's id and addresses are made equal by name.
