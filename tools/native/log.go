@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -344,7 +345,7 @@ func (c *call) verify(d *verifiedLogs, path string) error {
 	dir := filepath.Dir(logs[0].Dir)
 	if used, err := logdir.InUse(dir); err != nil {
 		return err
-	} else if used {
+	} else if used && !slices.Contains(d.InUse, dir) {
 		d.InUse = append(d.InUse, dir)
 	}
 	var starts logdir.Rehearsal

@@ -201,7 +201,7 @@ func zkGet() *cli.Command {
 		name: "get", usage: "show what a node says", arguments: "PATH", least: 1, most: 1, watched: true, asks: zooKeeper,
 		help: `Shows a node. What Kafka keeps in it is decoded: registrations, topics, states of partitions, the controller, settings and quotas, access lists, requests and notifications, producer ids, features, tokens. Secrets are left out. A node of Kafka's whose data is not what it should be ends with 1. With --raw its bytes are printed as they are, secrets too.
 
-It changes nothing: for that there is zookeeper-shell.
+It changes nothing: for that there is zookeeper-shell. As whom ZooKeeper is asked is said by the section Client of the JAAS file that KAFKA_OPTS names, as for Kafka's tools.
 
 Fields: path, family (null: not one of Kafka's), content, text, problem, ` + statFields + `.
 
