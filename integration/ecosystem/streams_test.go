@@ -26,7 +26,8 @@ const (
 	soldEach  = 20 * time.Millisecond // by the orders' own times
 	soldRound = 20                    // orders at once
 	soldPause = 100 * time.Millisecond
-	warmUp    = 500 // orders that are counted before anything is killed
+	goesOn    = 400  // so many orders more show that the application works
+	ahead     = 2000 // no more than so many are sold and not counted, or a busy machine would never catch up
 )
 
 // shop sells while the application (testdata/Sales.java) counts. What was sold follows from how many orders there are: order i is for product i%products, and made soldEach after the one before.
@@ -41,7 +42,7 @@ type shop struct {
 	programs []*program
 
 	results *kgo.Client
-	counted int // how many orders the results tell of
+	counted atomic.Int64 // how many orders the results tell of
 	counts  map[string]int
 	minutes map[string]string
 	paid    map[string]string
@@ -60,25 +61,25 @@ func TestAStreamsApplicationCountsEachOrderOnceWhateverIsKilled(t *testing.T) {
 		instances[name] = launch(t, name, classpath, "Sales", properties(t, s.settings(name)))
 		s.programs = append(s.programs, instances[name])
 	}
-	s.await("both are at work", func() bool { return s.counted >= warmUp })
+	s.awaitGoingOn("the application has started")
 
 	instances["second"].kill()
 	instances["second"].start(t)
-	s.awaitCountedNow("an instance was killed and came back")
+	s.awaitGoingOn("an instance was killed and came back")
 
 	coordinator := s.coordinator()
 	coordinator.Kill(t)
-	s.awaitCountedNow("the coordinator of the group was killed")
+	s.awaitGoingOn("the coordinator of the group was killed")
 	coordinator.Start(t)
 	coordinator.WaitReady(t)
 
 	instances["first"].kill()
 	s.programs = []*program{instances["second"]}
-	s.awaitCountedNow("the other instance was killed")
+	s.awaitGoingOn("the other instance was killed")
 
 	s.close()
 	s.await("all is told", func() bool {
-		return s.counted == int(s.sold.Load())+products && len(s.paid) == int(s.sold.Load()) && len(s.minutes) == len(s.minutesSold())
+		return s.counted.Load() == s.sold.Load()+products && len(s.paid) == int(s.sold.Load()) && len(s.minutes) == len(s.minutesSold())
 	})
 	instances["second"].stop(t)
 	s.requireTold()
@@ -115,18 +116,24 @@ func (s *shop) settings(instance string) map[string]string {
 // sell sends orders and their payments until it is told to stop.
 func (s *shop) sell() {
 	for {
-		for range soldRound {
-			i := s.sold.Load()
-			at := s.opened.Add(time.Duration(i) * soldEach)
-			s.send("orders", i, product(i), at)
-			s.send("payments", i, "paid", at)
-			s.sold.Add(1)
+		if s.sold.Load()-s.counted.Load() < ahead {
+			s.sellRound()
 		}
 		select {
 		case <-s.stop:
 			return
 		case <-time.After(soldPause):
 		}
+	}
+}
+
+func (s *shop) sellRound() {
+	for range soldRound {
+		i := s.sold.Load()
+		at := s.opened.Add(time.Duration(i) * soldEach)
+		s.send("orders", i, product(i), at)
+		s.send("payments", i, "paid", at)
+		s.sold.Add(1)
 	}
 }
 
@@ -152,7 +159,7 @@ func (s *shop) close() {
 	s.endSelling()
 	s.selling.Wait()
 	sold := s.sold.Load()
-	s.await("all is counted", func() bool { return s.counted == int(sold) })
+	s.await("all is counted", func() bool { return s.counted.Load() == sold })
 	late := s.opened.Add(time.Duration(sold)*soldEach + 2*time.Hour)
 	for i := range int64(products) {
 		s.send("orders", sold+i, product(i), late)
@@ -160,10 +167,10 @@ func (s *shop) close() {
 	require.NoError(s.t, s.client.Flush(lane.Patience(s.t)))
 }
 
-// awaitCountedNow waits until what is sold by now is paid, and counted: of each product as many or more.
-func (s *shop) awaitCountedNow(after string) {
+// awaitGoingOn waits until orders that are sold from now on are paid, and counted: of each product as many or more.
+func (s *shop) awaitGoingOn(after string) {
 	s.t.Helper()
-	sold, each := s.sold.Load(), map[string]int{}
+	sold, each := s.sold.Load()+goesOn, map[string]int{}
 	for i := range sold {
 		each[product(i)]++
 	}
@@ -194,7 +201,7 @@ func (s *shop) await(what string, holds func() bool) {
 		if holds() {
 			return ""
 		}
-		return fmt.Sprintf("%s: of %d orders %d are counted, %d are paid, and %d minutes told of", what, s.sold.Load(), s.counted, len(s.paid), len(s.minutes))
+		return fmt.Sprintf("%s: of %d orders %d are counted, %d are paid, and %d minutes told of", what, s.sold.Load(), s.counted.Load(), len(s.paid), len(s.minutes))
 	}, s.programs...)
 }
 
@@ -205,7 +212,7 @@ func (s *shop) hear(r *kgo.Record) {
 	case "counts":
 		s.counts[key]++
 		require.Equal(s.t, strconv.Itoa(s.counts[key]), value, "count of %s at offset %d of partition %d", key, r.Offset, r.Partition)
-		s.counted++
+		s.counted.Add(1)
 	case "minutes":
 		require.NotContains(s.t, s.minutes, key)
 		s.minutes[key] = value
