@@ -49,7 +49,7 @@ func parseClaims(text []byte) (claims, error) {
 	return c, nil
 }
 
-// decodeClaims reads a section of a token. Java's decoder knows the alphabet of MIME alone here, so there are tokens in either.
+// decodeClaims reads a section of a token. Kafka reads some in the alphabet that RFC 7515 does not mean, so there are tokens in either.
 func decodeClaims(section string) (claims, error) {
 	text, err := base64.RawURLEncoding.DecodeString(strings.NewReplacer("+", "-", "/", "_").Replace(strings.TrimRight(section, "=")))
 	if err != nil {

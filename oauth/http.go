@@ -62,6 +62,19 @@ func (c *caller) ask(req *http.Request) (status int, body []byte, err error) {
 	return resp.StatusCode, body, err
 }
 
+// get gives what stands at an address.
+func (c *caller) get(ctx context.Context, where string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, where, nil)
+	if err != nil {
+		return nil, err
+	}
+	status, body, err := c.ask(req)
+	if err == nil && status != http.StatusOK {
+		err = fmt.Errorf("HTTP status %d", status)
+	}
+	return body, err
+}
+
 // pauses reads the settings of retry.
 func (c Config) pauses(prefix string) (first, all time.Duration, err error) {
 	if first, err = c.span(prefix+".ms", time.Millisecond, 100*time.Millisecond); err != nil {

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
@@ -92,9 +93,7 @@ func TestAnAnswerWithoutEndIsNotReadToItsEnd(t *testing.T) {
 	require.NoError(t, err)
 	c, err := told(nil, nil).caller(u, patience, patience)
 	require.NoError(t, err)
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, where, nil)
-	require.NoError(t, err)
-	_, _, err = c.ask(req)
+	_, err = c.get(t.Context(), where)
 	assert.ErrorContains(t, err, "larger than")
 }
 
@@ -145,7 +144,28 @@ func TestAKeyThatIsNewIsFetchedWhenATokenNamesIt(t *testing.T) {
 	}, patience, time.Millisecond)
 	_, err = k.find(jose.ES256, "p256")
 	assert.Error(t, err)
-	assert.EqualValues(t, 2, s.asked.Load(), "nor do those who name what nobody has")
+}
+
+func TestWhoNamesKeysThatNobodyHasCausesFewQuestions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		k := &Keys{where: &url.URL{Scheme: schemeHTTP}, interval: time.Hour, wanted: make(chan struct{}, 1), log: quiet(), fetch: func(context.Context) ([]byte, error) {
+			asked++
+			return []byte(`{"keys":[]}`), nil
+		}}
+		require.NoError(t, k.read(t.Context()))
+		ctx, enough := context.WithCancel(t.Context())
+		go k.Keep(ctx)
+		for range 1000 { // for a hundred seconds
+			_, err := k.find(jose.ES256, "x")
+			require.Error(t, err)
+			time.Sleep(100 * time.Millisecond)
+		}
+		time.Sleep(90 * time.Minute)
+		enough()
+		synctest.Wait()
+		assert.Equal(t, 1+10+1+1, asked, "at first, each ten seconds, for what was named last, and when an hour was over")
+	})
 }
 
 func TestKeysAreReadAgainFromTimeToTime(t *testing.T) {

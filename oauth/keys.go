@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"os"
 	"slices"
@@ -96,7 +95,7 @@ const leastPause = 10 * time.Second
 // token names one that is not there. Who asks never waits for it.
 type Keys struct {
 	where                  *url.URL
-	asks                   *caller // nil: it is a file
+	fetch                  func(context.Context) ([]byte, error)
 	interval, pause, tries time.Duration
 	set                    atomic.Pointer[keySet]
 	wanted                 chan struct{}
@@ -120,10 +119,13 @@ func ReadKeys(ctx context.Context, c Config, log *logrus.Entry) (*Keys, error) {
 	if k.pause, k.tries, err = c.pauses("sasl.oauthbearer.jwks.endpoint.retry.backoff"); err != nil {
 		return nil, err
 	}
+	k.fetch = func(context.Context) ([]byte, error) { return os.ReadFile(k.where.Path) }
 	if k.where.Scheme != schemeFile {
-		if k.asks, err = c.caller(k.where, usualWait, usualWait); err != nil {
+		asks, err := c.caller(k.where, usualWait, usualWait)
+		if err != nil {
 			return nil, err
 		}
+		k.fetch = func(ctx context.Context) ([]byte, error) { return asks.get(ctx, k.where.String()) }
 	}
 	if err := k.read(ctx); err != nil {
 		return nil, fmt.Errorf("%s: reading %s: %w", name, k.where.Redacted(), err)
@@ -145,7 +147,7 @@ func (k *Keys) find(algorithm jose.SignatureAlgorithm, id string) (any, error) {
 
 // Keep keeps the keys of an address fresh until ctx ends.
 func (k *Keys) Keep(ctx context.Context) {
-	if k.asks == nil {
+	if k.where.Scheme == schemeFile {
 		return
 	}
 	due := time.NewTicker(k.interval)
@@ -174,7 +176,7 @@ func (k *Keys) Keep(ctx context.Context) {
 }
 
 func (k *Keys) read(ctx context.Context) error {
-	text, err := k.text(ctx)
+	text, err := k.fetch(ctx)
 	if err != nil {
 		return err
 	}
@@ -184,19 +186,4 @@ func (k *Keys) read(ctx context.Context) error {
 	}
 	k.set.Store(&set)
 	return nil
-}
-
-func (k *Keys) text(ctx context.Context) ([]byte, error) {
-	if k.asks == nil {
-		return os.ReadFile(k.where.Path)
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, k.where.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-	status, text, err := k.asks.ask(req)
-	if err == nil && status != http.StatusOK {
-		err = fmt.Errorf("HTTP status %d", status)
-	}
-	return text, err
 }
