@@ -5,17 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/sirupsen/logrus"
-	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"barnabas/admin"
 	"barnabas/broker/api"
 	"barnabas/broker/commitlog"
 	"barnabas/broker/fetcher"
@@ -153,73 +149,6 @@ func (b *Broker) ID() int32 { return b.brokerID }
 
 // ClusterID is the cluster's id.
 func (b *Broker) ClusterID() string { return b.clusterID }
-
-// BrokerEpoch implements api.BrokerEpoch: the czxid of the registration.
-func (b *Broker) BrokerEpoch() int64 { return b.epoch.Load() }
-
-// Addr is the address that a listener is bound to.
-func (b *Broker) Addr(listener string) net.Addr { return b.server.Addr(listener) }
-
-func (b *Broker) bind() error {
-	v := b.live.values()
-	limits, err := connectionLimits(b.life, v, b.security.listeners)
-	if err != nil {
-		return err
-	}
-	b.arrivals.Limit(arrivalLimits(v, b.security.listeners))
-	cfg := netserver.Config{
-		Listeners:       b.security.listeners,
-		MaxRequestBytes: int32(b.values.Int("socket.request.max.bytes")),
-		QueuedMaxBytes:  queuedMaxBytes(b.values),
-		Limits:          limits,
-		Protected:       []string{b.values.InterBrokerListener(), b.values.ControlListener()},
-		Arrivals:        b.arrivals,
-		IdleTimeout:     b.values.Millis("connections.max.idle.ms"),
-		SendBuffer:      int(b.values.Int("socket.send.buffer.bytes")),
-		ReceiveBuffer:   int(b.values.Int("socket.receive.buffer.bytes")),
-		Log:             b.log.WithField("part", "network"),
-	}
-	if backlog, set := b.values.Lookup("socket.listen.backlog.size"); set {
-		cfg.Backlog, _ = strconv.Atoi(backlog) // Kafka's default of 50 would shrink the system's queue
-	}
-	if b.server, err = netserver.Listen(cfg); err != nil {
-		return err
-	}
-	b.advertise, err = b.endpoints()
-	return err
-}
-
-// queuedMaxBytes bounds the requests held at once. Kafka's default is no bound; ours is one that a small machine survives and a loaded one does not feel.
-func queuedMaxBytes(v *config.Values) int64 {
-	const sane = 256 << 20
-	if n := v.Int("queued.max.request.bytes"); n > 0 {
-		return n
-	}
-	return max(sane, 2*v.Int("socket.request.max.bytes"))
-}
-
-// endpoints are the addresses to publish: an empty host becomes this machine's name, port 0 the one that was bound.
-func (b *Broker) endpoints() ([]zkstate.Endpoint, error) {
-	advertised, err := b.values.AdvertisedListeners()
-	if err != nil {
-		return nil, err
-	}
-	var out []zkstate.Endpoint
-	for _, l := range advertised {
-		if l.Host == "" {
-			if l.Host, err = os.Hostname(); err != nil {
-				return nil, fmt.Errorf("this machine's name, needed for advertised.listeners: %w", err)
-			}
-		}
-		if l.Port == 0 {
-			if addr, ok := b.server.Addr(l.Name).(*net.TCPAddr); ok {
-				l.Port = addr.Port
-			}
-		}
-		out = append(out, zkstate.Endpoint{Listener: l.Name, Protocol: l.Protocol, Host: l.Host, Port: int32(l.Port)})
-	}
-	return out, nil
-}
 
 // openLive reads what is set dynamically: it may be what makes a listener's key store readable.
 func (b *Broker) openLive(ctx context.Context) error {
@@ -373,28 +302,6 @@ func (b *Broker) dialLeader(leader partition.Endpoint, _ int) fetcher.Transport 
 	})
 }
 
-// reloadKeyStores takes over the key stores that dynamic settings name.
-func (b *Broker) reloadKeyStores(v *config.Values) {
-	if err := b.security.reload(v); err != nil {
-		b.log.WithError(err).Error("key stores cannot be read anew; those before stay in use")
-	}
-}
-
-// AdvertisedBetweenBrokers is where other brokers reach this one, as host:port.
-func (b *Broker) AdvertisedBetweenBrokers() (string, error) {
-	endpoints, err := b.endpoints()
-	if err != nil {
-		return "", err
-	}
-	name := b.values.InterBrokerListener()
-	for _, e := range endpoints {
-		if e.Listener == name {
-			return net.JoinHostPort(e.Host, strconv.Itoa(int(e.Port))), nil
-		}
-	}
-	return "", fmt.Errorf("the listener between brokers, %s, is not advertised", name)
-}
-
 // BetweenBrokers is how this broker's connections to others are secured.
 func (b *Broker) BetweenBrokers() peer.Security { return b.security.between }
 
@@ -410,164 +317,6 @@ func (b *Broker) rolesChanged(roles []partition.Role) {
 		}
 	}
 }
-
-// Controller is this process's part of the cluster's controller.
-type Controller interface {
-	api.Controller
-	// SetUncleanElection tells the default of unclean.leader.election.enable, UncleanElectionEnabled that a topic's own setting allows it now.
-	SetUncleanElection(on bool)
-	UncleanElectionEnabled(topic string)
-}
-
-// Serve answers requests from the first registration on.
-func (b *Broker) Serve(controller Controller) {
-	b.live.broker = func(v *config.Values) {
-		controller.SetUncleanElection(v.Bool("unclean.leader.election.enable"))
-		b.setThrottles()
-		b.reloadKeyStores(v)
-		b.limitConnections(v)
-		b.logs.ConfigureCleaner(cleanerConfig(v))
-	}
-	b.setThrottles()
-	b.live.changed = func(topic string, c commitlog.Config) {
-		if c.UncleanElection {
-			controller.UncleanElectionEnabled(topic)
-		}
-	}
-	v := b.values
-	ibp := v.ProtocolVersion("inter.broker.protocol.version")
-	adm := admin.New(admin.Config{
-		BrokerID:                 b.brokerID,
-		DefaultPartitions:        int32(v.Int("num.partitions")),
-		DefaultReplicationFactor: int16(v.Int("default.replication.factor")),
-		TopicIDs:                 ibp >= config.V2_8IV0,
-		DeleteTopics:             v.Bool("delete.topic.enable"),
-		Table:                    admin.NewConfigTable(v),
-		Passwords:                b.live.passwords,
-		Judge:                    b.judge,
-		Log:                      b.log.WithField("part", "admin"),
-	}, b.zk)
-	var gate api.Authorizer
-	if b.authorizer != nil {
-		gate = b.authorizer
-	}
-	var delegated api.Tokens
-	if b.tokens != nil {
-		delegated = b.tokens
-	}
-	var meter api.Meter
-	if v.String("barnabas.metrics.listener") != "" {
-		b.requests = metrics.NewRequests(measuredAPIs())
-		meter = b.requests
-	}
-	b.dispatcher = api.New(api.Config{
-		BrokerID:               b.brokerID,
-		ClusterID:              b.clusterID,
-		InterBrokerListener:    v.InterBrokerListener(),
-		AutoCreateTopics:       v.Bool("auto.create.topics.enable"),
-		DeleteTopics:           v.Bool("delete.topic.enable"),
-		OffsetMetadataMaxBytes: int(v.Int("offset.metadata.max.bytes")),
-		FetchMaxBytes:          int32(v.Int("fetch.max.bytes")),
-		FetchSessionSlots:      int(v.Int("max.incremental.fetch.session.cache.slots")),
-		VerifyTransactions:     b.verifyTransactions,
-		MarkerTimeout:          v.Millis("request.timeout.ms"),
-		AutoTopic:              b.autoTopic,
-		FeaturesEpoch:          b.features.version.Load,
-		Log:                    b.log.WithField("part", "api"),
-	}, api.Dependencies{
-		Replicas: b.replicas, Metadata: b.cluster, Admin: adm, Controller: controller, ProducerIDs: b.producerIDs, BrokerEpoch: b, Registrations: b.registrations,
-		Groups: b.groups, Transactions: b.transactions, LegacyOffsets: legacyOffsets{b.zk},
-		Authorizer: gate, Tokens: delegated, Meter: meter, Quotas: b.live.quotas.held,
-	})
-	ctx := b.life
-	events := b.zk.Subscribe()
-	b.following.Go(func() {
-		defer events.Close()
-		if err := b.live.catchUp(ctx); err != nil && ctx.Err() == nil {
-			b.log.WithError(err).Warn("reading configuration changes")
-		}
-		b.live.follow(ctx, events.C())
-	})
-	features := b.zk.Subscribe()
-	b.following.Go(func() {
-		defer features.Close()
-		b.features.follow(ctx, features.C())
-	})
-	if b.authorizer != nil {
-		lists := b.zk.Subscribe()
-		b.following.Go(func() {
-			defer lists.Close()
-			b.authorizer.follow(ctx, lists.C())
-		})
-	}
-	if b.tokens != nil {
-		told := b.zk.Subscribe()
-		b.following.Go(func() {
-			defer told.Close()
-			b.tokens.follow(ctx, told.C())
-		})
-		b.following.Go(func() {
-			b.tokens.sweep(ctx, v.Millis("delegation.token.expiry.check.interval.ms"), controller.IsActive)
-		})
-	}
-	for _, keep := range b.security.keepers {
-		b.following.Go(func() { keep(ctx) })
-	}
-	b.registrations.changed = b.dispatcher.RegistrationsChanged
-	registered := b.zk.Subscribe()
-	b.following.Go(func() {
-		defer registered.Close()
-		b.registrations.follow(ctx, registered.C())
-	})
-	b.security.gate.Next = b.dispatcher
-	b.door.Handler = b.security.gate
-	b.attendFullDirs()
-	b.server.Serve(b.door)
-}
-
-// autoTopic is how a topic is laid out that is made because somebody asked for it.
-func (b *Broker) autoTopic(name string) api.AutoTopic {
-	v := b.live.values()
-	switch name {
-	case "__consumer_offsets":
-		return api.AutoTopic{Partitions: int32(v.Int("offsets.topic.num.partitions")), ReplicationFactor: int16(v.Int("offsets.topic.replication.factor")), Configs: map[string]string{
-			"cleanup.policy": "compact", "compression.type": "producer", "segment.bytes": v.String("offsets.topic.segment.bytes")}}
-	case "__transaction_state":
-		return api.AutoTopic{Partitions: int32(v.Int("transaction.state.log.num.partitions")), ReplicationFactor: int16(v.Int("transaction.state.log.replication.factor")), Configs: map[string]string{
-			"cleanup.policy": "compact", "compression.type": "uncompressed", "segment.bytes": v.String("transaction.state.log.segment.bytes"),
-			"min.insync.replicas": v.String("transaction.state.log.min.isr"), "unclean.leader.election.enable": "false"}}
-	}
-	return api.AutoTopic{Partitions: int32(v.Int("num.partitions")), ReplicationFactor: int16(v.Int("default.replication.factor"))}
-}
-
-// Register makes the broker's ephemeral node in the session of now. It waits for a node of an earlier life to go, and fails when another process holds the id.
-func (b *Broker) Register(ctx context.Context) error {
-	v := b.values
-	reg := zkstate.Broker{ID: b.brokerID, Version: 5, Endpoints: b.advertise, JMXPort: -1, TimestampMs: time.Now().UnixMilli()}
-	if v.ProtocolVersion("inter.broker.protocol.version") < config.V2_7IV0 {
-		reg.Version = 4
-	}
-	if rack := v.String("broker.rack"); rack != "" {
-		reg.Rack = &rack
-	}
-	stat, err := b.zk.RegisterEphemeral(ctx, zkstate.BrokerIDPath(b.brokerID), reg.Encode())
-	if err != nil {
-		return err
-	}
-	b.epoch.Store(stat.Czxid)
-	b.replicas.SetBrokerEpoch(stat.Czxid)
-	b.state.CompareAndSwap(stateStarting, stateRunning)
-	b.door.open()
-	b.log.Infof("registered in cluster %s as broker %d, epoch %d", b.clusterID, b.brokerID, stat.Czxid)
-	b.notes.leave(b.logs.Dirs(), stat.EphemeralOwner)
-	return nil
-}
-
-// SessionExpired says that the registration is gone. What this broker leads it goes on serving within the ISRs known; it can change none of them, and a new leader fences it.
-func (b *Broker) SessionExpired() { b.epoch.Store(noBrokerEpoch) }
-
-// SessionClosed says that the session was closed for good, after Stop: a successor has nothing to end.
-func (b *Broker) SessionClosed() { b.notes.remove(b.logs.Dirs()) }
 
 // Stop hands leaderships over, closes connections, and closes the logs cleanly.
 func (b *Broker) Stop(ctx context.Context) error {
@@ -593,58 +342,4 @@ func (b *Broker) Stop(ctx context.Context) error {
 	b.control.close()
 	b.following.Wait()
 	return errors.Join(err, b.logs.Close())
-}
-
-// handOver asks the controller to move leaderships away (controlled shutdown), as often as configured.
-func (b *Broker) handOver(ctx context.Context) {
-	retries := b.values.Int("controlled.shutdown.max.retries")
-	for attempt := int64(0); ; attempt++ {
-		remaining, err := b.askToStop(ctx)
-		if err == nil && remaining == 0 {
-			return
-		}
-		if err != nil {
-			b.log.WithError(err).Warn("controlled shutdown was not possible")
-		} else {
-			b.log.Warnf("controlled shutdown: %d partitions are still led from here", remaining)
-		}
-		if attempt >= retries {
-			b.log.Warn("stopping without handing everything over; the controller will see this broker's session end")
-			return
-		}
-		if !b.registeredAfter(ctx, b.values.Millis("controlled.shutdown.retry.backoff.ms")) {
-			return
-		}
-	}
-}
-
-// registeredAfter waits, and tells whether it is worth asking the controller again: without a registration there is nothing to hand over, since the others see this broker gone.
-func (b *Broker) registeredAfter(ctx context.Context, pause time.Duration) bool {
-	over := time.NewTimer(pause)
-	defer over.Stop()
-	look := time.NewTicker(lookForRegistration)
-	defer look.Stop()
-	for b.epoch.Load() != noBrokerEpoch {
-		select {
-		case <-look.C:
-		case <-over.C:
-			return true
-		case <-ctx.Done():
-			return false
-		}
-	}
-	return false
-}
-
-func (b *Broker) askToStop(ctx context.Context) (remaining int, err error) {
-	req := kmsg.NewPtrControlledShutdownRequest()
-	req.BrokerID, req.BrokerEpoch = b.brokerID, b.epoch.Load()
-	ctx, cancel := context.WithTimeout(ctx, b.values.Millis("controller.socket.timeout.ms"))
-	defer cancel()
-	answer, err := b.peers.askController(ctx, req, 3)
-	if err != nil {
-		return 0, err
-	}
-	resp := answer.(*kmsg.ControlledShutdownResponse)
-	return len(resp.PartitionsRemaining), kerr.ErrorForCode(resp.ErrorCode)
 }

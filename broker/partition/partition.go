@@ -329,7 +329,7 @@ func (p *Partition) setBrokers(brokers map[int32]BrokerInfo) {
 	p.state.setBrokers(brokers)
 	p.state.Unlock()
 	p.asLeader(p.advanced) // a follower that is gone is not waited for
-	p.deletes.Wake() // a dead follower is not waited for
+	p.deletes.Wake()       // a dead follower is not waited for
 }
 
 // die ends the replica's service: every request is answered with err from now on.
