@@ -21,6 +21,7 @@ func (x *exchange) Answered(r *wire.Request, answer wire.Response, failure error
 	x.answered, x.answer = true, answer
 	if failure != nil {
 		x.failure = &protocolError{failure}
+		c.mu.failure = x.failure
 	}
 	x.size = bytesInMemory(answer)
 	c.mu.unsent += x.size

@@ -59,6 +59,7 @@ type conn struct {
 		current      *exchange
 		writing      bool
 		broken       error // why the connection is over; answers are dropped
+		failure      error // why a request wanted it over
 	}
 }
 
@@ -260,6 +261,9 @@ func (c *conn) finish() {
 	head := c.mu.head
 	c.mu.head, c.mu.tail = nil, nil
 	reason := c.mu.broken
+	if c.mu.failure != nil { // a client that was told of it may have gone before it was closed
+		reason = c.mu.failure
+	}
 	c.mu.Unlock()
 	for x := head; x != nil; {
 		next := x.next
