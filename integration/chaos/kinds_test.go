@@ -154,6 +154,8 @@ func canTrace() bool {
 	return err == nil && os.Geteuid() == 0
 }
 
+const letsGo = 5 * time.Second
+
 // failWrites makes every write to the broker's logs fail, which takes its directory offline until it is started again.
 func (w *world) failWrites(b *cluster.Broker, name string) fault {
 	var tracer *exec.Cmd
@@ -162,8 +164,11 @@ func (w *world) failWrites(b *cluster.Broker, name string) fault {
 		tracer.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 		require.NoError(t, tracer.Start())
 	}, func(t testing.TB) {
-		_ = tracer.Process.Signal(syscall.SIGINT) // lets go of the process
+		// It lets go of the process when it is asked to, unless that has just ended by itself: then it may wait for it without end.
+		_ = tracer.Process.Signal(syscall.SIGINT)
+		lost := time.AfterFunc(letsGo, func() { _ = tracer.Process.Kill() })
 		_ = tracer.Wait()
+		lost.Stop()
 		b.Kill(t)
 		b.Start(t)
 	}}
