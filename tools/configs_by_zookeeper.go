@@ -382,7 +382,7 @@ func clientSetting(kind zkstate.EntityType, s setting) (string, error) {
 		}
 		return admin.NewScramCredential(scramMechanism(s.key), salt, salted, iterations).String(), nil
 	case !slices.Contains(known, s.key):
-		return "", &badArgument{fmt.Sprintf("requirement failed: Unknown Dynamic Configuration: Set(%s).", s.key)}
+		return "", &badArgument{fmt.Sprintf("requirement failed: Unknown Dynamic Configuration: HashSet(%s).", s.key)}
 	case s.key == "request_percentage" || s.key == "controller_mutation_rate":
 		n, err := strconv.ParseFloat(s.value, 64)
 		return s.value, badQuota(s, "DOUBLE", n < 0, err)

@@ -1,19 +1,21 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"barnabas/admin/cluster"
+	"barnabas/admin/plan"
 	"barnabas/tools/options"
 )
 
@@ -80,7 +82,7 @@ func ConsumerGroups(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, err)
 		return 1
 	case !errors.Is(err, errUnfinished):
-		f.groupError(fmt.Sprintf("Executing consumer group command failed due to %s", err))
+		f.groupError(fmt.Sprintf("Executing consumer group command failed due to %s", executionFailure(err)))
 		fmt.Fprint(stderr, stackTrace(err))
 	}
 	if strict() {
@@ -144,7 +146,6 @@ type groupTool struct {
 	f       face
 	set     *options.Set
 	client  *kgo.Client
-	admin   *kadm.Client
 	cluster *cluster.Cluster
 	ctx     context.Context
 	json    bool
@@ -169,7 +170,7 @@ func consumerGroups(f face, set *options.Set) error {
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), max(time.Duration(timeout)*time.Millisecond, time.Second)*4)
 	defer cancel()
-	g := groupTool{f, set, client, kadm.NewClient(client), cluster.New(client), ctx, output == "json"}
+	g := groupTool{f, set, client, cluster.New(client), ctx, output == "json"}
 	switch {
 	case set.Has("list"):
 		return g.list()
@@ -301,23 +302,23 @@ func described(err error) string {
 
 func (g groupTool) deleteOffsets() error {
 	group := g.set.Values("group")[0]
-	partitions, err := g.partitionsOf(g.set.Values("topic"))
+	whole, partitions, err := cluster.ParseScope(g.set.Values("topic"))
+	if err != nil {
+		return badReset(err)
+	}
+	found, unknown, err := g.cluster.Replicas(g.ctx, whole)
 	if err != nil {
 		return err
 	}
-	topics := kadm.TopicsSet{}
-	for _, p := range partitions {
-		topics.Add(p.Topic, p.ID)
-	}
-	results, err := g.admin.DeleteOffsets(g.ctx, group, topics)
+	partitions = append(partitions, found.Partitions()...)
+	slices.SortFunc(partitions, plan.Partition.Compare)
+	results, err := g.cluster.ForgetOffsets(g.ctx, group, partitions)
 	failures := 0
 	switch {
 	case err == nil:
-		for _, of := range results {
-			for _, err := range of {
-				if err != nil {
-					failures++
-				}
+		for _, err := range results {
+			if err != nil {
+				failures++
 			}
 		}
 		if failures > 0 {
@@ -336,17 +337,19 @@ func (g groupTool) deleteOffsets() error {
 	default:
 		g.f.groupError(fmt.Sprintf("Encounter some unknown error: %s", err))
 	}
-	fmt.Fprintf(g.f.stdout, "\n%-30s %-15s %-15s\n", "TOPIC", "PARTITION", "STATUS")
+	const row = "%-30s %-15s %-15s\n"
+	fmt.Fprintf(g.f.stdout, "\n"+row, "TOPIC", "PARTITION", "STATUS")
+	for _, topic := range sortedKeys(unknown) {
+		fmt.Fprintf(g.f.stdout, row, topic, "Not Provided", "Error: "+executionFailure(unknown[topic]))
+	}
 	for _, p := range partitions {
 		status := "Successful"
-		if one := results[p.Topic][p.ID]; one != nil {
-			status = "Error: " + described(one)
-		} else if err != nil {
-			status = "Error: " + described(err)
+		if fault := cmp.Or(err, results[p]); fault != nil {
+			status = "Error: " + executionFailure(fault)
 		}
-		fmt.Fprintf(g.f.stdout, "%-30s %-15d %-15s\n", p.Topic, p.ID, status)
+		fmt.Fprintf(g.f.stdout, row, p.Topic, strconv.Itoa(int(p.ID)), status)
 	}
-	if err != nil || failures > 0 {
+	if err != nil || failures > 0 || len(unknown) > 0 {
 		return errUnfinished
 	}
 	return nil

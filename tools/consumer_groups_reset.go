@@ -166,14 +166,18 @@ func resetAsked(set *options.Set, group string) (r cluster.Reset, given bool, er
 		r.Mode = cluster.ToTime
 		if text, err = set.Value("to-datetime"); err == nil {
 			var at time.Time
-			at, err = cluster.ParseDateTime(text)
+			if at, err = cluster.ParseDateTime(text); err != nil {
+				err = &thrown{"java.text.ParseException", err.Error()}
+			}
 			r.Number = at.UnixMilli()
 		}
 	case set.Has("by-duration"):
 		r.Mode = cluster.ToTime
 		if text, err = set.Value("by-duration"); err == nil {
 			var back time.Duration
-			back, err = cluster.ParseDuration(text)
+			if back, err = cluster.ParseDuration(text); err != nil {
+				err = &thrown{"java.time.format.DateTimeParseException", err.Error()}
+			}
 			r.Number = time.Now().Add(-back).UnixMilli()
 		}
 	default:

@@ -298,14 +298,8 @@ func createTopic(f face, service topicService, a topicAsked) error {
 	if strings.ContainsAny(a.topic, "._") {
 		fmt.Fprintln(f.stdout, "WARNING: Due to limitations in metric names, topics with a period ('.') or underscore ('_') could collide. To avoid issues it is best to use either, but not both.")
 	}
-	for _, c := range a.configs {
-		name, _, ok := strings.Cut(c, "=")
-		if !ok {
-			return &badArgument{"requirement failed: Invalid topic config: all configs to be added must be in the format \"key=val\"."}
-		}
-		if config.Topic.Lookup(strings.TrimSpace(name)) == nil {
-			return &badArgument{"Unknown topic config name: " + strings.TrimSpace(name)}
-		}
+	if err := knownConfigs(a.configs); err != nil {
+		return err
 	}
 	if err := service.create(a); err != nil {
 		if a.ifNotExists && topicExists(err) {
@@ -314,6 +308,20 @@ func createTopic(f face, service topicService, a topicAsked) error {
 		return err
 	}
 	fmt.Fprintf(f.stdout, "Created topic %s.\n", a.topic)
+	return nil
+}
+
+// knownConfigs checks that settings have the form name=value and names that there are.
+func knownConfigs(settings []string) error {
+	for _, c := range settings {
+		name, _, ok := strings.Cut(c, "=")
+		if !ok {
+			return &badArgument{"requirement failed: Invalid topic config: all configs to be added must be in the format \"key=val\"."}
+		}
+		if config.Topic.Lookup(strings.TrimSpace(name)) == nil {
+			return &badArgument{"Unknown topic config name: " + strings.TrimSpace(name)}
+		}
+	}
 	return nil
 }
 

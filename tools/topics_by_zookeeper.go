@@ -103,6 +103,9 @@ func illegalName(name string) string {
 }
 
 func (s *topicsByZooKeeper) alter(a topicAsked, names []string) error {
+	if err := knownConfigs(a.configs); err != nil {
+		return err
+	}
 	for _, name := range names {
 		if len(a.configs) > 0 || len(a.deleteConfigs) > 0 {
 			fmt.Fprintln(s.f.stdout, "WARNING: Altering topic configuration from this script has been deprecated and may be removed in future releases.")
@@ -127,10 +130,7 @@ func (s *topicsByZooKeeper) alter(a topicAsked, names []string) error {
 func (s *topicsByZooKeeper) alterConfig(name string, a topicAsked) error {
 	var ops []admin.ConfigOp
 	for _, c := range a.configs {
-		key, value, ok := strings.Cut(c, "=")
-		if !ok {
-			return &badArgument{"requirement failed: Invalid topic config: all configs to be added must be in the format \"key=val\"."}
-		}
+		key, value, _ := strings.Cut(c, "=")
 		value = strings.TrimSpace(value)
 		ops = append(ops, admin.ConfigOp{Name: strings.TrimSpace(key), Op: admin.OpSet, Value: &value})
 	}

@@ -151,6 +151,39 @@ func (c *Cluster) Commit(ctx context.Context, group string, offsets map[plan.Par
 	return resp.Error()
 }
 
+// ForgetOffsets deletes offsets that a group has committed, and tells what became of each partition.
+func (c *Cluster) ForgetOffsets(ctx context.Context, group string, partitions []plan.Partition) (map[plan.Partition]error, error) {
+	req := kmsg.NewPtrOffsetDeleteRequest()
+	req.Group = group
+	at := map[string]int{}
+	for _, p := range partitions {
+		if _, known := at[p.Topic]; !known {
+			at[p.Topic] = len(req.Topics)
+			t := kmsg.NewOffsetDeleteRequestTopic()
+			t.Topic = p.Topic
+			req.Topics = append(req.Topics, t)
+		}
+		one := kmsg.NewOffsetDeleteRequestTopicPartition()
+		one.Partition = p.ID
+		t := &req.Topics[at[p.Topic]]
+		t.Partitions = append(t.Partitions, one)
+	}
+	resp, err := req.RequestWith(ctx, c.client)
+	if err == nil {
+		err = Answered(resp.ErrorCode, nil)
+	}
+	if err != nil {
+		return nil, err
+	}
+	results := map[plan.Partition]error{}
+	for _, t := range resp.Topics {
+		for _, p := range t.Partitions {
+			results[plan.Partition{Topic: t.Topic, ID: p.Partition}] = Answered(p.ErrorCode, nil)
+		}
+	}
+	return results, nil
+}
+
 // GroupPartition is one partition that a group has committed an offset of, or that a member has.
 type GroupPartition struct {
 	Partition    plan.Partition

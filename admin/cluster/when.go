@@ -16,6 +16,9 @@ func ParseDateTime(text string) (time.Time, error) {
 			return at, nil
 		}
 	}
+	if !strings.Contains(text, "T") {
+		return time.Time{}, errors.New("Error parsing timestamp. It does not contain a 'T' according to ISO8601 format")
+	}
 	return time.Time{}, fmt.Errorf("Unparseable date: \"%s\"", text)
 }
 
