@@ -95,7 +95,7 @@ type mirror struct {
 	streams  []*mirrorStream
 	interval time.Duration               // between two commits
 	abort    bool                        // on the first record that the target does not take
-	inTurn   bool                        // each record waits for the one before it to be taken
+	oneByOne bool                        // each record waits for the one before it to be taken
 	patience time.Duration               // of a record with the target; 0 is for ever
 	failed   atomic.Pointer[sendFailure] // nil while there is none, or none that counts
 
@@ -159,7 +159,7 @@ func (m *mirror) connectTarget(set *options.Set) error {
 	if err != nil {
 		return err
 	}
-	m.inTurn = settings["producer.type"] == "sync"
+	m.oneByOne = settings["producer.type"] == "sync"
 	if settings["max.in.flight.requests.per.connection"] == "" {
 		settings["max.in.flight.requests.per.connection"] = "1"
 	}
@@ -271,7 +271,7 @@ func (m *mirror) send(ctx context.Context, r *kgo.Record, done func()) {
 			m.failed.CompareAndSwap(nil, &sendFailure{err})
 		}
 	})
-	if m.inTurn {
+	if m.oneByOne {
 		_ = m.target.Flush(m.sending) // what failed was noted
 	}
 }
