@@ -23,7 +23,7 @@ type Account struct {
 	Cache string
 	// Principal is who the client is, by keys of KeyTable; "" for none.
 	Principal, KeyTable string
-	// RenewAfter is after which part of its life a ticket is renewed, such as 0.8.
+	// RenewAfter is after which part of its life a ticket is renewed; 0: 0.8, as Java's clients of Kafka and ZooKeeper do it.
 	RenewAfter float64
 	Now        func() time.Time
 }
@@ -33,12 +33,26 @@ type Tickets struct {
 	account Account
 	busy    chan struct{} // one at a time
 	granter Ticket        // for the service that gives tickets
-	held    map[Name]Ticket
+	held    map[Name]held
 }
+
+// held is a ticket that is good until its end, and from when on a newer one is wanted.
+type held struct {
+	Ticket
+	renew time.Time
+}
+
+const (
+	renewAfter = 0.8
+	renewPause = time.Minute // after a renewal that failed: who waits for it would hold up everybody
+)
 
 // NewTickets has no ticket yet.
 func NewTickets(a Account) *Tickets {
-	return &Tickets{account: a, busy: make(chan struct{}, 1), held: map[Name]Ticket{}}
+	if a.RenewAfter == 0 {
+		a.RenewAfter = renewAfter
+	}
+	return &Tickets{account: a, busy: make(chan struct{}, 1), held: map[Name]held{}}
 }
 
 // Login gets the ticket by which others are got, so that who is not known learns it early.
@@ -47,7 +61,10 @@ func (t *Tickets) Login(ctx context.Context) error {
 		return err
 	}
 	defer t.unlock()
-	_, err := t.login()
+	door, err := t.login()
+	if err == nil {
+		door.Destroy()
+	}
 	return err
 }
 
@@ -59,19 +76,21 @@ func (t *Tickets) For(ctx context.Context, service, host string) (Ticket, error)
 	}
 	defer t.unlock()
 	name := Name{Primary: service, Instance: host}
-	held, now := t.held[name], t.account.Now()
-	if now.Before(t.renewal(held)) {
-		return held, nil
+	mine, now := t.held[name], t.account.Now()
+	if now.Before(mine.renew) && now.Before(mine.end) {
+		return mine.Ticket, nil
 	}
 	ticket, err := t.get(name)
-	if err != nil && now.Before(held.end) {
-		return held, nil
-	}
-	if err != nil {
+	switch {
+	case err == nil:
+		mine = held{ticket, t.renewal(ticket)}
+	case now.Before(mine.end):
+		mine.renew = now.Add(renewPause)
+	default:
 		return Ticket{}, fmt.Errorf("Kerberos: a ticket for %s/%s: %w", service, host, err)
 	}
-	t.held[name] = ticket
-	return ticket, nil
+	t.held[name] = mine
+	return mine.Ticket, nil
 }
 
 func (t *Tickets) lock(ctx context.Context) error {
@@ -96,6 +115,7 @@ func (t *Tickets) get(service Name) (Ticket, error) {
 	if err != nil {
 		return Ticket{}, err
 	}
+	defer door.Destroy() // or it would go on to renew what it found on the way to another realm
 	var ticket Ticket
 	err = guarded(func() error {
 		realm, granter := door.Config.ResolveRealm(service.Instance), t.granter

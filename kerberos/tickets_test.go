@@ -21,7 +21,7 @@ func TestTicketsAreKeptAndRenewedInTime(t *testing.T) {
 	server := kdc.Start(t)
 	keys := server.Add(t, "kafka/localhost", "alice")
 	now := time.Now()
-	tickets := NewTickets(Account{ConfigFile: server.Config, Principal: "alice", KeyTable: keys, RenewAfter: 0.8, Now: func() time.Time { return now }})
+	tickets := NewTickets(Account{ConfigFile: server.Config, Principal: "alice", KeyTable: keys, Now: func() time.Time { return now }})
 	get := func() (Ticket, error) { return tickets.For(lane.Patience(t), "kafka", "localhost") }
 	first, err := get()
 	require.NoError(t, err)
@@ -36,9 +36,11 @@ func TestTicketsAreKeptAndRenewedInTime(t *testing.T) {
 	assert.NotEqual(t, first.key, renewed.key)
 
 	server.Stop()
+	now = renewed.start.Add(life * 9 / 10)
 	held, err := get()
 	require.NoError(t, err, "one that is good for a while yet will do")
 	assert.Equal(t, renewed.key, held.key)
+	assert.Equal(t, now.Add(renewPause), tickets.held[Name{Primary: "kafka", Instance: "localhost"}].renew, "nobody waits for it again so soon")
 	now = renewed.end
 	_, err = get()
 	assert.ErrorContains(t, err, "a ticket for kafka/localhost: alice@"+kdc.Realm)
@@ -54,7 +56,7 @@ func TestATicketOpensTheServiceThatItIsFor(t *testing.T) {
 		"keys": {Principal: "alice", KeyTable: keys}, "a cache": {Cache: cache}, "one's own cache": {Cache: cache, Principal: "alice"},
 		"keys, as there is no cache": {Cache: cache + "x", Principal: "alice", KeyTable: keys}, "keys, as the cache is another's": {Cache: cache, Principal: "kafka/localhost", KeyTable: keys},
 	} {
-		account.ConfigFile, account.RenewAfter, account.Now = server.Config, 0.8, time.Now
+		account.ConfigFile, account.Now = server.Config, time.Now
 		tickets := NewTickets(account)
 		require.NoError(t, tickets.Login(t.Context()), name)
 		ticket, err := tickets.For(lane.Patience(t), "kafka", "localhost")
@@ -89,7 +91,7 @@ func TestKeysMayBeOfEachModernType(t *testing.T) {
 		conf := write(t, "krb5.conf", fmt.Sprintf("%s\n[libdefaults]\n default_tkt_enctypes = %[2]s\n default_tgs_enctypes = %[2]s\n", text, name))
 		acceptor, err := NewAcceptor(Service{ConfigFile: conf, Principal: "kafka/localhost", KeyTable: keys, Rules: []string{"DEFAULT"}, Replays: &Replays{}, Now: time.Now})
 		require.NoError(t, err)
-		ticket, err := NewTickets(Account{ConfigFile: conf, Principal: "alice", KeyTable: keys, RenewAfter: 0.8, Now: time.Now}).For(lane.Patience(t), "kafka", "localhost")
+		ticket, err := NewTickets(Account{ConfigFile: conf, Principal: "alice", KeyTable: keys, Now: time.Now}).For(lane.Patience(t), "kafka", "localhost")
 		require.NoError(t, err, name)
 		assert.Equal(t, keyType, ticket.key.KeyType, name)
 		x, token, err := Initiate(ticket)
@@ -106,7 +108,7 @@ func TestACacheThatGoesAwayIsFollowedByKeys(t *testing.T) {
 	server := kdc.Start(t)
 	keys := server.Add(t, "kafka/localhost", "alice")
 	cache := server.Cache(t, keys, "alice", "1h")
-	tickets := NewTickets(Account{ConfigFile: server.Config, Cache: cache, KeyTable: keys, Principal: "alice", RenewAfter: 0.8, Now: time.Now})
+	tickets := NewTickets(Account{ConfigFile: server.Config, Cache: cache, KeyTable: keys, Principal: "alice", Now: time.Now})
 	require.NoError(t, tickets.Login(t.Context()))
 	require.NoError(t, os.Remove(cache))
 	tickets.account.Principal = "kafka/localhost"

@@ -107,8 +107,8 @@ func (k contextKey) wrap(from side, sequence uint64, message []byte) ([]byte, er
 	return token.Marshal()
 }
 
-// unwrap gives the message of a token that the other side protected. Its number is not looked at: clients are about that count none, and the key is of this exchange alone, or what it protects
-// again worth nothing.
+// unwrap gives the message of a token that the other side protected. Its number is not looked at: some clients begin at 0 whatever they said before. A token of another exchange is by another
+// key, or follows a request that is not taken twice.
 func (k contextKey) unwrap(from side, token []byte) ([]byte, error) {
 	if len(token) < gssapi.HdrLen {
 		return nil, fmt.Errorf("a wrapped message of %d bytes", len(token))

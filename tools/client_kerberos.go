@@ -11,9 +11,6 @@ import (
 	"barnabas/kerberos"
 )
 
-// renewAfter is after which part of its life a ticket is renewed, as Kafka's clients do it unless told otherwise.
-const renewAfter = 0.8
-
 // kerberosLogin is the client's side of GSSAPI, as the login modules say.
 func kerberosLogin(settings map[string]string, modules []config.LoginModule) (sasl.Mechanism, error) {
 	login, found, err := config.KerberosLogin(modules, settings["sasl.kerberos.service.name"])
@@ -24,7 +21,7 @@ func kerberosLogin(settings map[string]string, modules []config.LoginModule) (sa
 		return nil, &badArgument{"neither sasl.jaas.config nor the section KafkaClient of a JAAS file that KAFKA_OPTS names has an entry of Krb5LoginModule, by which GSSAPI authenticates"}
 	}
 	tickets := kerberos.NewTickets(kerberos.Account{
-		ConfigFile: config.KerberosFile(os.Getenv("KAFKA_OPTS")), Cache: login.Cache, Principal: login.Principal, KeyTable: login.KeyTable, RenewAfter: renewAfter, Now: time.Now,
+		ConfigFile: config.KerberosFile(os.Getenv("KAFKA_OPTS")), Cache: login.Cache, Principal: login.Principal, KeyTable: login.KeyTable, Now: time.Now,
 	})
 	return auth.ClientGSSAPI(tickets, login.Service), nil
 }

@@ -76,7 +76,7 @@ func TestClientsComeInByTickets(t *testing.T) {
 	})
 	t.Run("authenticating again", func(t *testing.T) {
 		client, err := kgo.NewClient(kgo.SeedBrokers(door), kgo.SASL(auth.ClientGSSAPI(kerberos.NewTickets(kerberos.Account{
-			ConfigFile: realm.Config, Principal: alicePrincipal, KeyTable: keys, RenewAfter: 0.8, Now: time.Now,
+			ConfigFile: realm.Config, Principal: alicePrincipal, KeyTable: keys, Now: time.Now,
 		}), "kafka")), kgo.DefaultProduceTopic("again"), kgo.AllowAutoTopicCreation(), kgo.RecordDeliveryTimeout(patienceOfPrograms))
 		require.NoError(t, err)
 		defer client.Close()
@@ -217,7 +217,7 @@ func TestBrokersOfBothKindsKnowEachOtherByTickets(t *testing.T) {
 		out := run(t, "", cluster.Binary(t), "kafka-topics", "--bootstrap-server", doors[i+1], "--list", "--command-config", alice)
 		assert.Contains(t, out, "t", b.LogTail(2000))
 	}
-	ticket, err := kerberos.NewTickets(kerberos.Account{ConfigFile: realm.Config, Principal: alicePrincipal, KeyTable: keys, RenewAfter: 0.8, Now: time.Now}).For(lane.Patience(t), "kafka", "localhost")
+	ticket, err := kerberos.NewTickets(kerberos.Account{ConfigFile: realm.Config, Principal: alicePrincipal, KeyTable: keys, Now: time.Now}).For(lane.Patience(t), "kafka", "localhost")
 	require.NoError(t, err)
 	answersByTicket(t, doors[1], ticket, refusedTicket)
 	answersByTicket(t, doors[2], ticket, "closed")

@@ -46,9 +46,6 @@ func Read(file, prefix, javaOptions string) (a Access, err error) {
 	return a, nil
 }
 
-// renewAfter is after which part of its life a ticket is renewed, as ZooKeeper's clients do it.
-const renewAfter = 0.8
-
 // Login is as whom ZooKeeper is to know this process, by the JAAS file that the options of a Java program name; nil: as nobody.
 func Login(javaOptions string) (sasl.Login, error) {
 	account, ticket, err := config.ZooKeeperLogin(javaOptions)
@@ -59,7 +56,7 @@ func Login(javaOptions string) (sasl.Login, error) {
 		return sasl.Account{User: account.User, Password: account.Password}, nil
 	case ticket != nil:
 		tickets := kerberos.NewTickets(kerberos.Account{
-			ConfigFile: config.KerberosFile(javaOptions), Cache: ticket.Cache, Principal: ticket.Principal, KeyTable: ticket.KeyTable, RenewAfter: renewAfter, Now: time.Now,
+			ConfigFile: config.KerberosFile(javaOptions), Cache: ticket.Cache, Principal: ticket.Principal, KeyTable: ticket.KeyTable, Now: time.Now,
 		})
 		return sasl.Kerberos{Tickets: tickets, Service: ticket.Service, Who: ticket.Who()}, nil
 	}
