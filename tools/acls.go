@@ -72,10 +72,10 @@ func ACLs(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	switch {
 	case errors.As(err, &bad):
 		return f.usage(bad.reason)
-	case err != nil:
-		return f.uncaught(err)
+	case err == nil:
+		err = runACLs(f, set, call, bufio.NewReader(stdin))
 	}
-	if err := runACLs(f, set, call, bufio.NewReader(stdin)); err != nil {
+	if err != nil {
 		fmt.Fprintf(stdout, "Error while executing ACL command: %s\n%s\n", executionFailure(err), stackTrace(err))
 		return 1
 	}

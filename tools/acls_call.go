@@ -231,15 +231,12 @@ func readPrincipals(texts []string) ([]acl.Principal, error) {
 	for _, text := range texts {
 		p, err := acl.ParsePrincipal(strings.TrimSpace(text))
 		if err != nil {
-			return nil, &illegalPrincipal{err}
+			return nil, &thrown{"java.lang.IllegalArgumentException", err.Error()}
 		}
 		principals = append(principals, p)
 	}
 	return principals, nil
 }
-
-// illegalPrincipal is a principal that cannot be read; the original lets its exception through.
-type illegalPrincipal struct{ error }
 
 func readOperations(set *options.Set) ([]kmsg.ACLOperation, error) {
 	texts := set.Values("operation")

@@ -109,5 +109,6 @@ func TestWhatTheAuthorizersPropertiesLackIsSaid(t *testing.T) {
 	}
 	got := runACLTool("", "--bootstrap-server", "b", "--add", "--topic", "t", "--allow-principal", "alice")
 	assert.Equal(t, 1, got.code)
-	assert.Contains(t, got.stderr, "expected a string in format principalType:principalName but got alice")
+	const reason = "expected a string in format principalType:principalName but got alice\n"
+	assert.Equal(t, "Error while executing ACL command: "+reason+"java.lang.IllegalArgumentException: "+reason+"\n", got.stdout)
 }

@@ -93,6 +93,11 @@ func wrongConsumerCall(set *options.Set) string {
 	if set.Has("partition") && set.Has("group") {
 		return "Options group and partition cannot be specified together."
 	}
+	if text, err := set.Value("offset"); err == nil {
+		if _, err := startOffset(text, false); err != nil {
+			return err.Error()
+		}
+	}
 	return ""
 }
 

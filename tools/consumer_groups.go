@@ -199,7 +199,14 @@ func (g groupTool) groups() ([]string, error) {
 	return names, err
 }
 
-var groupStates = []string{"Stable", "PreparingRebalance", "CompletingRebalance", "Empty", "Dead"}
+// groupStates are the states that a group can be in, in the originals' order.
+func groupStates() []string {
+	states := []string{"PreparingRebalance", "CompletingRebalance", "Stable", "Dead", "Empty"}
+	if compat39() {
+		states = append(states, "Assigning", "Reconciling")
+	}
+	return states
+}
 
 func (g groupTool) list() error {
 	wanted := map[string][]string{}
@@ -211,8 +218,8 @@ func (g groupTool) list() error {
 		}
 	}
 	for _, state := range wanted["state"] {
-		if !slices.ContainsFunc(groupStates, func(known string) bool { return strings.EqualFold(known, state) }) {
-			return &badArgument{fmt.Sprintf("Invalid state list '%s'. Valid states are: %s", strings.Join(g.set.Values("state"), ","), strings.Join(groupStates, ", "))}
+		if !slices.ContainsFunc(groupStates(), func(known string) bool { return strings.EqualFold(known, state) }) {
+			return &badArgument{fmt.Sprintf("Invalid state list '%s'. Valid states are: %s", strings.Join(g.set.Values("state"), ","), strings.Join(groupStates(), ", "))}
 		}
 	}
 	listed, err := g.cluster.Groups(g.ctx)
@@ -253,7 +260,8 @@ func (g groupTool) list() error {
 	}
 	for _, row := range rows {
 		if compat39() || len(row) > 2 {
-			fmt.Fprintf(g.f.stdout, "%-*s", max(width, 32), row[0])
+			const wider = 10 // than the longest name
+			fmt.Fprintf(g.f.stdout, "%-*s", width+wider, row[0])
 			for _, cell := range row[1:] {
 				fmt.Fprintf(g.f.stdout, " %-20s", cell)
 			}

@@ -3,7 +3,6 @@ package tools
 import (
 	"context"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -124,7 +123,7 @@ func connectForTokens(set *options.Set) (*kgo.Client, error) {
 const createForOthers = 3
 
 func createToken(f face, client *kgo.Client, set *options.Set) error {
-	renewers, err := tokenPrincipals(set, "renewer-principal")
+	renewers, err := readPrincipals(set.Values("renewer-principal"))
 	if err != nil {
 		return err
 	}
@@ -136,7 +135,7 @@ func createToken(f face, client *kgo.Client, set *options.Set) error {
 	for _, r := range renewers {
 		req.Renewers = append(req.Renewers, kmsg.CreateDelegationTokenRequestRenewer{PrincipalType: r.Type, PrincipalName: r.Name})
 	}
-	owners, err := tokenPrincipals(set, "owner-principal")
+	owners, err := readPrincipals(set.Values("owner-principal"))
 	if err != nil {
 		return err
 	}
@@ -219,7 +218,7 @@ func moveTokenEnd(f face, set *options.Set, operation, option string, ask func(h
 
 // describeTokens asks for all tokens when no owner is named, as the help says and 2.8's tool does; that of 3.9 asks for those of nobody then, and finds none.
 func describeTokens(f face, client *kgo.Client, set *options.Set) error {
-	owners, err := tokenPrincipals(set, "owner-principal")
+	owners, err := readPrincipals(set.Values("owner-principal"))
 	if err != nil {
 		return err
 	}
@@ -260,15 +259,6 @@ func describeTokens(f face, client *kgo.Client, set *options.Set) error {
 	}
 	printTokens(f, rows)
 	return nil
-}
-
-func tokenPrincipals(set *options.Set, option string) ([]acl.Principal, error) {
-	principals, err := readPrincipals(set.Values(option))
-	var illegal *illegalPrincipal
-	if errors.As(err, &illegal) {
-		return nil, &badArgument{illegal.Error()}
-	}
-	return principals, err
 }
 
 func principalTexts(principals []acl.Principal) string {

@@ -48,7 +48,11 @@ func GetOffsets(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 		return 1
 	}
 	if err := getOffsets(f, set); err != nil {
-		fmt.Fprintf(stderr, "Error occurred: %s\n", err)
+		prefix := ""
+		if compat39() {
+			prefix = "Error occurred: "
+		}
+		fmt.Fprintf(stderr, "%s%s\n", prefix, err)
 		return 1
 	}
 	return 0
@@ -70,7 +74,10 @@ func listTime(text string) (int64, error) {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return 0, &badArgument{fmt.Sprintf("Malformed time argument %s. Please use -1 or latest / -2 or earliest / -3 or max-timestamp, or a specified long format timestamp", text)}
+		if !compat39() {
+			return 0, &badArgument{fmt.Sprintf("Exception in thread \"main\" joptsimple.OptionArgumentConversionException: Cannot parse argument '%s' of option time", text)}
+		}
+		return 0, &badArgument{fmt.Sprintf("Malformed time argument %s. Please use -1 or latest / -2 or earliest / -3 or max-timestamp / -4 or earliest-local / -5 or latest-tiered, or a specified long format timestamp", text)}
 	}
 	return n, nil
 }
@@ -190,6 +197,9 @@ func getOffsets(f face, set *options.Set) error {
 	asked, err := askedPartitions(client, filters, set.Has("exclude-internal-topics"))
 	if err != nil {
 		return err
+	}
+	if topic, _ := set.Value("topic"); len(asked) == 0 && topic != "" && !compat39() {
+		return fmt.Errorf("Topic %s does not exist", topic)
 	}
 	if len(asked) == 0 {
 		return errors.New("Could not match any topic-partitions with the specified filters")

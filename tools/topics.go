@@ -92,6 +92,9 @@ func Topics(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	if reason := wrongTopicsCall(set); reason != "" {
 		return f.usage(reason)
 	}
+	if compat39() && !set.Has("zookeeper") && !set.Has("bootstrap-server") {
+		return f.uncaught(&badArgument{"--bootstrap-server must be specified"})
+	}
 	if set.Has("zookeeper") == set.Has("bootstrap-server") {
 		fmt.Fprintln(stderr, `Exception in thread "main" java.lang.IllegalArgumentException: Only one of --bootstrap-server or --zookeeper must be specified`)
 		return 1
@@ -129,7 +132,11 @@ func wrongTopicsCall(set *options.Set) string {
 	}
 	if set.Has("alter") && set.Has("bootstrap-server") {
 		if set.Has("config") || set.Has("delete-config") {
-			return `Option combination "[bootstrap-server],[config]" can't be used with option "[alter]" (the kafka-configs CLI supports altering topic configs with a --bootstrap-server option)`
+			both := "[bootstrap-server],[config]"
+			if compat39() {
+				both = "[[bootstrap-server], [config]]"
+			}
+			return fmt.Sprintf("Option combination \"%s\" can't be used with option \"[alter]\" (the kafka-configs CLI supports altering topic configs with a --bootstrap-server option)", both)
 		}
 		if !set.Has("partitions") {
 			return missing("partitions")
