@@ -112,9 +112,8 @@ func (p *pipeline) settings(addr string) map[string]string {
 		"session.timeout.ms": "6000", "heartbeat.interval.ms": "1000", "scheduled.rebalance.max.delay.ms": "1000", "offset.flush.interval.ms": "1000",
 		"consumer.isolation.level": "read_committed", "offset.storage.partitions": "5", "status.storage.partitions": "5",
 	}
-	for _, kind := range []string{"config", "offset", "status"} {
-		topic := map[string]string{"config": "configs", "offset": "offsets", "status": "status"}[kind]
-		settings[kind+".storage.topic"] = "connect-" + topic
+	for kind, topic := range map[string]string{"config": "connect-configs", "offset": "connect-offsets", "status": "connect-status"} {
+		settings[kind+".storage.topic"] = topic
 		settings[kind+".storage.replication.factor"] = "3"
 		settings[kind+".storage.segment.ms"] = "2000"
 		settings[kind+".storage.min.cleanable.dirty.ratio"] = "0.01"

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -63,13 +64,13 @@ log4j.logger.org.apache.kafka.clients=WARN
 log4j.logger.org.apache.kafka.common=WARN
 `), 0o600))
 	p := &program{name: name, log: filepath.Join(dir, "log"), args: append([]string{"-Dlog4j.configuration=file:" + log4j, "-cp", classpath, class}, args...)}
+	p.start(t)
 	t.Cleanup(func() {
 		p.kill()
 		if t.Failed() {
 			t.Logf("end of the log of %s:\n%s", p.name, p.tail(4000))
 		}
 	})
-	p.start(t)
 	return p
 }
 
@@ -79,15 +80,15 @@ func (p *program) start(t *testing.T) {
 	out, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	require.NoError(t, err)
 	defer out.Close()
-	p.cmd = exec.Command(lane.Java(t), append(append([]string{}, flags...), p.args...)...)
-	p.cmd.Stdout, p.cmd.Stderr = out, out
-	lane.Bind(p.cmd)
-	require.NoError(t, p.cmd.Start())
-	p.gone = make(chan struct{})
-	go func(cmd *exec.Cmd, gone chan struct{}) {
+	cmd, gone := exec.Command(lane.Java(t), slices.Concat(flags, p.args)...), make(chan struct{})
+	cmd.Stdout, cmd.Stderr = out, out
+	lane.Bind(cmd)
+	require.NoError(t, cmd.Start())
+	p.cmd, p.gone = cmd, gone
+	go func() {
 		_ = cmd.Wait()
 		close(gone)
-	}(p.cmd, p.gone)
+	}()
 }
 
 // kill ends the process as a crash would.
@@ -128,7 +129,7 @@ func runs(t *testing.T, classpath, class string, args ...string) string {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	var complaints strings.Builder
-	cmd := exec.CommandContext(ctx, lane.Java(t), append(append(append([]string{}, flags...), "-cp", classpath, class), args...)...)
+	cmd := exec.CommandContext(ctx, lane.Java(t), slices.Concat(flags, []string{"-cp", classpath, class}, args)...)
 	cmd.Stderr = &complaints
 	lane.Bind(cmd)
 	out, err := cmd.Output()

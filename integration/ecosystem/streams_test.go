@@ -138,7 +138,7 @@ func (s *shop) sellRound() {
 }
 
 func (s *shop) send(topic string, order int64, value string, at time.Time) {
-	s.client.Produce(context.Background(), &kgo.Record{Topic: topic, Key: strconv.AppendInt(nil, order, 10), Value: []byte(value), Timestamp: at}, func(_ *kgo.Record, err error) {
+	s.client.Produce(s.t.Context(), &kgo.Record{Topic: topic, Key: strconv.AppendInt(nil, order, 10), Value: []byte(value), Timestamp: at}, func(_ *kgo.Record, err error) {
 		if err != nil && s.t.Context().Err() == nil {
 			assert.NoError(s.t, err, "%s %d", topic, order)
 		}
