@@ -110,7 +110,7 @@ func (p *pipeline) settings(addr string) map[string]string {
 		"bootstrap.servers": p.cluster.Bootstrap(), "group.id": "connect", "listeners": "http://" + addr, "exactly.once.source.support": "enabled", "plugin.discovery": "service_load",
 		"key.converter": "org.apache.kafka.connect.storage.StringConverter", "value.converter": "org.apache.kafka.connect.storage.StringConverter",
 		"session.timeout.ms": "6000", "heartbeat.interval.ms": "1000", "scheduled.rebalance.max.delay.ms": "1000", "offset.flush.interval.ms": "1000",
-		"consumer.isolation.level": "read_committed", "offset.storage.partitions": "5", "status.storage.partitions": "5",
+		"consumer.isolation.level": "read_committed", "consumer.session.timeout.ms": "6000", "consumer.heartbeat.interval.ms": "1000", "offset.storage.partitions": "5", "status.storage.partitions": "5",
 	}
 	for kind, topic := range map[string]string{"config": "connect-configs", "offset": "connect-offsets", "status": "connect-status"} {
 		settings[kind+".storage.topic"] = topic
