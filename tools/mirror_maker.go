@@ -1,7 +1,6 @@
 package tools
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -236,7 +235,22 @@ func (m *mirror) run(stop context.Context) error {
 		})
 	}
 	streams.Wait()
-	return cmp.Or(faults...)
+	return m.outcome(faults)
+}
+
+// outcome is the fault that ended the streams, if one did. What had to be given up is a consequence: of that fault, or of a stop.
+func (m *mirror) outcome(faults []error) error {
+	givenUp := false
+	for _, fault := range faults {
+		if fault != nil && !errors.Is(fault, errGivenUp) {
+			return fault
+		}
+		givenUp = givenUp || fault != nil
+	}
+	if givenUp {
+		fmt.Fprintf(m.f.stderr, "%s%s (%s)\n", m.f.logLine("WARN"), errGivenUp, m.f.class)
+	}
+	return nil
 }
 
 func (m *mirror) close() {

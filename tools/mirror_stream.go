@@ -58,12 +58,7 @@ func (s *mirrorStream) run(ctx context.Context) error {
 			return err
 		}
 	}
-	err := s.commit()
-	if errors.Is(err, errGivenUp) {
-		fmt.Fprintf(s.m.f.stderr, "%s%s (%s)\n", s.m.f.logLine("WARN"), err, s.m.f.class)
-		return nil
-	}
-	return err
+	return s.commit()
 }
 
 // copy sends what was read.

@@ -25,7 +25,6 @@ func metadataQuorumTool(args []string, out, errs *bytes.Buffer) int {
 }
 func storageTool(args []string, out, errs *bytes.Buffer) int { return Storage(args, nil, out, errs) }
 func jmxTool(args []string, out, errs *bytes.Buffer) int     { return JMX(args, nil, out, errs) }
-func mirrorTool(args []string, out, errs *bytes.Buffer) int  { return MirrorMaker(args, nil, out, errs) }
 
 func TestClientMetricsCallsThatMakeNoSense(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
@@ -142,36 +141,4 @@ func TestWhoLooksForJMXIsToldOfMetrics(t *testing.T) {
 	t.Setenv("BARNABAS_COMPAT", "3.9.1")
 	assert.Equal(t, 1, run(jmxTool, "--help").code)
 	assert.Contains(t, run(jmxTool, "--help").stderr, "--object-name")
-}
-
-func TestMirrorsThatMakeNoSense(t *testing.T) {
-	dir := t.TempDir()
-	source, target, nobody := filepath.Join(dir, "source"), filepath.Join(dir, "target"), filepath.Join(dir, "nobody")
-	require.NoError(t, os.WriteFile(source, []byte("bootstrap.servers=127.0.0.1:1\ngroup.id=g\npartition.assignment.strategy=org.apache.kafka.clients.consumer.RoundRobinAssignor\n"), 0o600))
-	require.NoError(t, os.WriteFile(nobody, []byte("bootstrap.servers=127.0.0.1:1\n"), 0o600))
-	require.NoError(t, os.WriteFile(target, []byte("bootstrap.servers=127.0.0.1:1\n"), 0o600))
-	files := "--consumer.config " + source + " --producer.config " + target
-	for _, c := range []struct{ args, want string }{
-		{"", "This tool helps to copy data from one Kafka cluster to another as it comes in.\n"},
-		{"--bogus", "Exception when starting mirror maker. (kafka.tools.MirrorMaker$)\njoptsimple.OptionException: bogus is not a recognized option\n"},
-		{"--producer.config p", `Missing required argument "[consumer.config]"`},
-		{"--consumer.config c", `Missing required argument "[producer.config]"`},
-		{files, "ERROR whitelist must be specified (kafka.tools.MirrorMaker$)\n"},
-		{files + " --whitelist (", "( is an invalid regex.\n"},
-		{files + " --whitelist a --num.streams 0", "--num.streams must be between 1 and 1000\n"},
-		{files + " --whitelist a --abort.on.send.failure maybe", `For input string: "maybe"`},
-		{files + " --whitelist a --message.handler com.example.Handler", "--message.handler names a Java class that would be handed each record, and there is no Java here to load it.\n"},
-		{files + " --whitelist a --consumer.rebalance.listener com.example.Listener", "--consumer.rebalance.listener names a Java class"},
-		{"--consumer.config /nosuch --producer.config " + target + " --whitelist a", "/nosuch"},
-		{"--consumer.config " + nobody + " --producer.config " + target + " --whitelist a", "InvalidGroupIdException"},
-	} {
-		got := run(mirrorTool, c.args)
-		assert.Equal(t, 1, got.code, c.args)
-		assert.Contains(t, got.stderr, c.want, c.args)
-		assert.Empty(t, got.stdout, c.args)
-	}
-	t.Setenv("BARNABAS_COMPAT", "3.9.1")
-	got := run(mirrorTool, files)
-	assert.Contains(t, got.stderr, "ERROR include list must be specified (kafka.tools.MirrorMaker$)\n")
-	assert.Contains(t, got.stderr, "WARN This tool is deprecated")
 }
