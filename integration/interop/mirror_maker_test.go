@@ -97,7 +97,9 @@ func (m *mirrors) theirs(args ...string) *exec.Cmd {
 
 // copied counts the records that the target has of topics.
 func (m *mirrors) copied(topics ...string) (n int64) {
-	ends, err := kadm.NewClient(m.target).ListEndOffsets(lane.Patience(m.t), topics...)
+	ctx, cancel := context.WithTimeout(m.t.Context(), patience)
+	defer cancel()
+	ends, err := kadm.NewClient(m.target).ListEndOffsets(ctx, topics...)
 	if err != nil {
 		return 0
 	}
@@ -139,12 +141,14 @@ func (m *mirrors) stop(cmd *exec.Cmd) {
 
 // behind is how many records of topics the group has not committed; -1 where that is not told.
 func (m *mirrors) behind(topics ...string) (lag int64) {
+	ctx, cancel := context.WithTimeout(m.t.Context(), patience)
+	defer cancel()
 	admin := kadm.NewClient(m.source)
-	ends, err := admin.ListEndOffsets(lane.Patience(m.t), topics...)
+	ends, err := admin.ListEndOffsets(ctx, topics...)
 	if err != nil {
 		return -1
 	}
-	committed, err := admin.FetchOffsets(lane.Patience(m.t), m.group)
+	committed, err := admin.FetchOffsets(ctx, m.group)
 	if err != nil {
 		return -1
 	}

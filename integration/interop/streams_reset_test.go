@@ -1,6 +1,7 @@
 package interop
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -95,7 +96,9 @@ func TestStreamsApplicationsAreResetAsByKafkasTool(t *testing.T) {
 				}
 				assert.Equal(t, []string{"middle-0 at 10", "readings-0 at 0", "readings-1 at 0"}, committed, app)
 				require.Eventually(t, func() bool {
-					topics, err := admin.ListTopics(lane.Patience(t))
+					ctx, cancel := context.WithTimeout(t.Context(), patience)
+					defer cancel()
+					topics, err := admin.ListTopics(ctx)
 					return err == nil && !topics.Has(app+"-store-changelog") && topics.Has(app+"-output")
 				}, patience, 50*time.Millisecond)
 			}
