@@ -127,7 +127,7 @@ func StartMixed(t testing.TB, zookeeper string, programs []Program, settings map
 			b.WaitReady(t)
 		}
 	}
-	c.waitTogether(t)
+	c.WaitTogether(t)
 	return c
 }
 
@@ -145,7 +145,7 @@ func StartProgram(t testing.TB, program Program, zookeeper string, n int, settin
 		b.program = program
 		b.Start(t)
 	}
-	c.waitTogether(t)
+	c.WaitTogether(t)
 	return c
 }
 
@@ -236,8 +236,8 @@ func (b *Broker) WaitReady(t testing.TB) {
 	b.waitToKnow(t, b.ID)
 }
 
-// waitTogether waits until every broker is ready and knows of all: a topic of so many replicas can be made through any of them.
-func (c *Cluster) waitTogether(t testing.TB) {
+// WaitTogether waits until every broker is ready and knows of all: a topic of so many replicas can be made through any of them.
+func (c *Cluster) WaitTogether(t testing.TB) {
 	t.Helper()
 	var all []int
 	for _, b := range c.Brokers {
