@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"barnabas/integration/lane"
 )
@@ -13,16 +14,7 @@ import (
 func playBrokerAway(s *scene) {
 	lost := s.Brokers[2]
 	lost.Stop(s)
-	s.until("the remaining brokers lead all orders", func() bool {
-		found, err := s.admin.ListTopics(lane.Patience(s), orders)
-		require.NoError(s, err)
-		for _, p := range found[orders].Partitions {
-			if p.Leader == 3 || p.Leader < 0 || slices.Contains(p.ISR, 3) {
-				return false
-			}
-		}
-		return s.node("/brokers/ids/3") == "none"
-	})
+	s.until("the remaining brokers know", func() bool { return s.node("/brokers/ids/3") == "none" && s.without(3, 1) && s.without(3, 2) })
 
 	try := kafkaUtils(s)
 	for _, check := range []string{"min_isr", "offline", "replica_unavailability"} {
@@ -41,4 +33,20 @@ func playBrokerAway(s *scene) {
 	out, code := try("kafka-check", "-v", "replica_unavailability")
 	require.Zero(s, code, "%s", out)
 	s.say("kafka-check of the whole cluster", out)
+}
+
+// without tells whether a broker knows that another is gone, and that the replicas of orders there are out of sync.
+func (s *scene) without(gone int32, asked int) bool {
+	s.Helper()
+	req := kmsg.NewPtrMetadataRequest()
+	req.Topics = append(req.Topics, kmsg.MetadataRequestTopic{Topic: kmsg.StringPtr(orders)})
+	answer, err := s.client.Broker(asked).RetriableRequest(lane.Patience(s), req)
+	require.NoError(s, err)
+	resp := answer.(*kmsg.MetadataResponse)
+	for _, p := range resp.Topics[0].Partitions {
+		if p.Leader == gone || p.Leader < 0 || slices.Contains(p.ISR, gone) {
+			return false
+		}
+	}
+	return len(resp.Brokers) == len(s.Brokers)-1
 }

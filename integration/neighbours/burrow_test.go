@@ -74,7 +74,7 @@ func playBurrow(s *scene) {
 
 	s.say("Burrow of a topic", ask("/v3/kafka/here/topic/"+orders, allOf(`"offsets":\[10,10,10,10\]`)))
 	s.say("Burrow of a group that keeps up", verdict(s, ask(group+billing+"/lag", allOf(`"complete":1\b`, `"status":"OK"`))))
-	s.say("Burrow of a group that stopped", verdict(s, ask(group+audit+"/status", allOf(`"status":"ERR"`, `"totallag":24`))))
+	s.say("Burrow of a group that stopped", verdict(s, ask(group+audit+"/status", allOf(`(?:"STOP".*){4}`, `"totallag":24`))))
 	s.say("Burrow of a group with a member", verdict(s, ask(group+live+"/lag", allOf(`"totallag":0`))))
 	s.say("Burrow of a group whose member went", verdict(s, ask(group+"passing/lag", allOf(`"totallag":0`))))
 	s.say("Burrow of the consumers of a topic", consumers(s, ask("/v3/kafka/here/topic/"+payments+"/consumers", allOf(live))))
@@ -82,7 +82,7 @@ func playBurrow(s *scene) {
 	s.put("/consumers/old-hand/offsets/"+orders+"/0", "4") // a group of before Kafka 0.9, which comes while it looks
 	ask("/v3/kafka/here/consumer", allOf(`"old-hand"`))
 	s.say("Burrow of an old group", verdict(s, ask(group+"old-hand/lag", allOf(`"current_lag":6`))))
-	s.say("metrics of Burrow", sorted(ask("/metrics", anything), `^burrow_kafka_.*(?:`+billing+`|`+audit+`|`+live+`|old-hand|topic_partition_offset\{.*(?:`+orders+`|`+payments+`))`))
+	s.until("Burrow has its lock", func() bool { return len(s.children("/burrow")) > 0 })
 	s.say("what Burrow keeps", strings.Join(s.children("/burrow"), " "))
 }
 

@@ -80,14 +80,6 @@ func (s *scene) file(name, text string) string {
 	return path
 }
 
-// read is a file of the scene's folder.
-func (s *scene) read(name string) string {
-	s.Helper()
-	text, err := os.ReadFile(filepath.Join(s.dir, name))
-	require.NoError(s, err)
-	return string(text)
-}
-
 // try runs a program to its end and returns what it printed and its exit code; stdin are its user's answers.
 func (s *scene) try(stdin, program string, args ...string) (string, int) {
 	s.Helper()
@@ -152,9 +144,6 @@ func (s *scene) await(url string, is func(body string) bool) string {
 		require.False(s, time.Now().After(deadline), "%s does not become what it should be:\n%s", url, last)
 	}
 }
-
-// anything is for await.
-func anything(string) bool { return true }
 
 // allOf is for await: whether the answer has lines that match each of these.
 func allOf(patterns ...string) func(string) bool {

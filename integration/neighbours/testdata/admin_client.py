@@ -114,8 +114,8 @@ call("a setting that is unknown", lambda: admin.incremental_alter_configs([topic
 call("an addition to what is no list", lambda: admin.incremental_alter_configs([topic("admin-a", ("retention.ms", "1", APPEND))]))
 call("settings of nothing", lambda: admin.incremental_alter_configs([topic("nowhere", ("retention.ms", "1", SET))]))
 call("a change of settings, only to see", lambda: admin.incremental_alter_configs([topic("admin-a", ("retention.ms", "5", SET))], validate_only=True))
+call("a change of a broker's settings that is too large", lambda: admin.incremental_alter_configs([broker("2", ("log.cleaner.threads", "9", SET))]))
 call("a change of a broker's settings", lambda: admin.incremental_alter_configs([broker("2", ("log.cleaner.threads", "2", SET))]))
-call("one that it cannot have", lambda: admin.incremental_alter_configs([broker("2", ("log.cleaner.threads", "9", SET))]))
 for key, value in (("num.io.threads", "17"), ("num.io.threads", "3"), ("num.network.threads", "7"), ("num.replica.fetchers", "3"), ("num.recovery.threads.per.data.dir", "3"), ("background.threads", "21"),
                    ("background.threads", "4"), ("num.io.threads", "0")):
     call(f"{key}={value}", lambda: admin.incremental_alter_configs([broker("2", (key, value, SET))]))
