@@ -14,11 +14,7 @@ import (
 
 var featuresCommand = subcommands.Command{
 	Name: "kafka-features", Doc: "This tool shows and changes the levels of features.", OneOf: [][]string{{"bootstrap-server", "bootstrap-controller"}},
-	Arguments: []subcommands.Argument{
-		{Name: "bootstrap-server", Value: "BOOTSTRAP_SERVER", Doc: "Brokers to connect to, as host:port, separated by commas."},
-		{Name: "bootstrap-controller", Value: "BOOTSTRAP_CONTROLLER", Doc: "Controllers of a cluster without ZooKeeper. This one has ZooKeeper."},
-		{Name: "command-config", Value: "COMMAND_CONFIG", Doc: "Property file with settings of the client."},
-	},
+	Arguments: brokersOrControllers,
 	Commands: []subcommands.Command{
 		{Name: "describe", Doc: "Show the levels that features have."},
 		{Name: "upgrade", Doc: "Raise the levels of features.", Arguments: []subcommands.Argument{

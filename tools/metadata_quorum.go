@@ -16,13 +16,16 @@ import (
 
 // A metadata quorum keeps what ZooKeeper keeps, in clusters without it. Here there is none, and that is what brokers say.
 
+// brokersOrControllers is how the commands that know clusters without ZooKeeper are told where to ask.
+var brokersOrControllers = []subcommands.Argument{
+	{Name: "bootstrap-server", Value: "BOOTSTRAP_SERVER", Doc: "Brokers to connect to, as host:port, separated by commas."},
+	{Name: "bootstrap-controller", Value: "BOOTSTRAP_CONTROLLER", Doc: "Controllers of a cluster without ZooKeeper. This one has ZooKeeper."},
+	{Name: "command-config", Value: "COMMAND_CONFIG", Doc: "Property file with settings of the client."},
+}
+
 var metadataQuorumCommand = subcommands.Command{
 	Name: "kafka-metadata-quorum", Doc: "This tool tells of the controllers that keep a cluster's metadata where there is no ZooKeeper.", OneOf: [][]string{{"bootstrap-server", "bootstrap-controller"}},
-	Arguments: []subcommands.Argument{
-		{Name: "bootstrap-server", Value: "BOOTSTRAP_SERVER", Doc: "Brokers to connect to, as host:port, separated by commas."},
-		{Name: "bootstrap-controller", Value: "BOOTSTRAP_CONTROLLER", Doc: "Controllers of a cluster without ZooKeeper. This one has ZooKeeper."},
-		{Name: "command-config", Value: "COMMAND_CONFIG", Doc: "Property file with settings of the client."},
-	},
+	Arguments: brokersOrControllers,
 	Commands: []subcommands.Command{
 		{Name: "describe", Doc: "Describe the quorum.", Arguments: []subcommands.Argument{
 			{Name: "status", Doc: "In short."},
