@@ -87,26 +87,10 @@ func tool(t *testing.T, stdin string, args ...string) string {
 	return string(out)
 }
 
-// free returns n consecutive ports that are free now, and one more for ZooKeeper.
+// free returns the first of n ports in a row that are free now, and one more for ZooKeeper.
 func free(t *testing.T, n int) (first, zookeeper int) {
 	t.Helper()
-	for range 100 {
-		first = cluster.Port(t)
-		ok := true
-		for i := 1; i < n; i++ {
-			l, err := net.Listen("tcp", loopback(first+i))
-			if err != nil {
-				ok = false
-				break
-			}
-			l.Close()
-		}
-		if ok {
-			return first, cluster.Port(t)
-		}
-	}
-	t.Fatal("no free ports")
-	return 0, 0
+	return lane.Ports(t, n), lane.Port(t)
 }
 
 func TestQuickstartKeepsEverythingBetweenRuns(t *testing.T) {

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -134,8 +135,20 @@ func (c *Cluster) DecideACL(ctx context.Context, policy acl.Policy, who acl.Subj
 	if err != nil {
 		return acl.Decision{}, err
 	}
+	return decide(policy, concerning, who, op, resource, name)
+}
+
+// decide decides by entries in any order, since Apache Kafka's brokers keep none: of those that allow it, one that names the operation is named before one that implies it.
+func decide(policy acl.Policy, by []acl.Binding, who acl.Subject, op kmsg.ACLOperation, resource kmsg.ACLResourceType, name string) (acl.Decision, error) {
+	implied := func(b acl.Binding) int {
+		if b.Operation == op {
+			return 0
+		}
+		return 1
+	}
+	slices.SortFunc(by, func(a, b acl.Binding) int { return cmp.Or(implied(a)-implied(b), a.Compare(b)) })
 	entries := map[acl.Pattern][]acl.Entry{}
-	for _, b := range concerning {
+	for _, b := range by {
 		entries[b.Pattern] = append(entries[b.Pattern], b.Entry)
 	}
 	table, err := (*acl.Table)(nil).With(entries)

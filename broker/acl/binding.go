@@ -40,6 +40,11 @@ type Binding struct {
 	Entry
 }
 
+// Compare orders entries by pattern, principal, permission, host and operation.
+func (b Binding) Compare(o Binding) int {
+	return cmp.Or(b.Pattern.Compare(o.Pattern), cmp.Compare(b.Principal, o.Principal), cmp.Compare(b.Permission, o.Permission), cmp.Compare(b.Host, o.Host), cmp.Compare(b.Operation, o.Operation))
+}
+
 // Principal is whom something is done for; the fields are those of a connection's principal.
 type Principal struct{ Type, Name string }
 

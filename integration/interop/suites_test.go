@@ -196,7 +196,7 @@ func TestTheSuiteOfShopifySarama(t *testing.T) {
 // saramaSuite runs a suite against five brokers behind a proxy that the suite controls.
 func saramaSuite(t *testing.T, s suite) {
 	needSuites(t)
-	base := freePorts(t, 5)
+	base := lane.Ports(t, 6)
 	listen, upstream := map[string]string{}, map[string]string{}
 	inside := map[int]string{}
 	cluster.StartEach(t, zktest.Embedded(t).Addr(), 5, map[string]string{
@@ -218,24 +218,4 @@ func saramaSuite(t *testing.T, s suite) {
 	s.replace = []string{"29090+i", fmt.Sprintf("%d+i", base)}
 	s.env = []string{"TOXIPROXY_ADDR=" + x.http.URL, "KAFKA_VERSION=3.9.1"}
 	s.run(t)
-}
-
-// freePorts finds a number after which n ports are free now.
-func freePorts(t *testing.T, n int) int {
-	t.Helper()
-	for range 100 {
-		base := cluster.Port(t)
-		free := true
-		for i := 1; i <= n && free; i++ {
-			l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", base+i))
-			if free = err == nil; free {
-				require.NoError(t, l.Close())
-			}
-		}
-		if free {
-			return base
-		}
-	}
-	t.Fatal("no ports in a row are free")
-	return 0
 }

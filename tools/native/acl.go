@@ -1,7 +1,6 @@
 package native
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -71,9 +70,7 @@ func aclsOf(bindings []acl.Binding) *aclsDocument {
 // inOrder sorts entries, each once.
 func inOrder(bindings []acl.Binding) []acl.Binding {
 	list := slices.Clone(bindings)
-	slices.SortFunc(list, func(a, b acl.Binding) int {
-		return cmp.Or(a.Pattern.Compare(b.Pattern), cmp.Compare(a.Principal, b.Principal), cmp.Compare(a.Permission, b.Permission), cmp.Compare(a.Host, b.Host), cmp.Compare(a.Operation, b.Operation))
-	})
+	slices.SortFunc(list, acl.Binding.Compare)
 	return slices.Compact(list)
 }
 
