@@ -422,7 +422,7 @@ func furnish(t *testing.T, c *cluster.Cluster) {
 		}
 	}
 	for _, id := range []string{"done", "open"} {
-		sender := franz(t, c, kgo.TransactionalID(id), kgo.TransactionTimeout(10*time.Minute), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+		sender := franz(t, c, kgo.TransactionalID(id), kgo.TransactionTimeout(15*time.Minute), kgo.RecordPartitioner(kgo.ManualPartitioner()))
 		require.NoError(t, sender.BeginTransaction())
 		for partition := range int32(2) {
 			require.NoError(t, sender.ProduceSync(t.Context(), &kgo.Record{Topic: "orders", Partition: partition, Value: []byte(id)}).FirstErr())

@@ -2,6 +2,7 @@ package neighbours
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -161,18 +162,20 @@ func (s *scene) until(what string, is func() bool) {
 }
 
 var (
-	uuids  = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
-	dates  = regexp.MustCompile(`\b20\d\d-\d\d-\d\d[T ]\d\d:\d\d:\d\d([.,]\d+)?(Z| ?[+-]\d\d:?\d\d)?`)
-	millis = regexp.MustCompile(`\b\d{13}\b`)
-	ids    = regexp.MustCompile(`\b[A-Za-z0-9_+/-]{22}\b`) // of clusters and topics
+	uuids   = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	dates   = regexp.MustCompile(`\b20\d\d-\d\d-\d\d[T ]\d\d:\d\d:\d\d([.,]\d+)?(Z| ?[+-]\d\d:?\d\d)?`)
+	numbers = regexp.MustCompile(`\d+`) // whole ones: a port may stand within a longer one
+	millis  = regexp.MustCompile(`\b\d{13}\b`)
+	ids     = regexp.MustCompile(`[A-Za-z0-9_+/-]+`) // of clusters and topics, if they have 22 characters: a dash may come first
 )
 
 // mask makes the same of what differs between two clusters, or two runs: addresses, folders, random ids and times of now. Fixed times of records stay.
 func (s *scene) mask(text string) string {
-	text = s.masks.Replace(strings.ReplaceAll(text, s.dir, "HERE"))
+	text = s.places.Replace(strings.ReplaceAll(text, s.dir, "HERE"))
+	text = numbers.ReplaceAllStringFunc(text, func(n string) string { return cmp.Or(s.ports[n], n) })
 	text = uuids.ReplaceAllString(text, "UUID")
 	text = ids.ReplaceAllStringFunc(text, func(id string) string {
-		if strings.ToLower(id) == id { // a name
+		if len(id) != 22 || strings.ToLower(id) == id { // a name
 			return id
 		}
 		return "A-RANDOM-ID-OF-22-CHAR"

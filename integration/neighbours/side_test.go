@@ -36,7 +36,8 @@ type side struct {
 	client *kgo.Client
 	admin  *kadm.Client
 	tree   *zkstate.Client
-	masks  *strings.Replacer
+	places *strings.Replacer // of its directories
+	ports  map[string]string
 }
 
 // What the programs find in both clusters.
@@ -72,7 +73,7 @@ func startSide(t *testing.T, name string, program cluster.Program, zk zktest.Ser
 	require.NoError(t, err)
 	t.Cleanup(client.Close)
 	s := &side{name: name, Cluster: c, client: client, admin: kadm.NewClient(client), tree: tree}
-	s.masks = strings.NewReplacer(s.addresses(zk.Addr())...)
+	s.places, s.ports = s.addresses(zk.Addr())
 	s.create(t, "__consumer_offsets", [][]int32{{1, 2, 3}, {2, 3, 1}, {3, 1, 2}}, map[string]string{"cleanup.policy": "compact", "compression.type": "producer", "segment.bytes": "104857600"})
 	s.create(t, orders, [][]int32{{1, 2}, {2, 3}, {3, 1}, {1, 3}}, nil)
 	s.create(t, payments, [][]int32{{1, 2, 3}, {2, 3, 1}}, map[string]string{"min.insync.replicas": "2", "retention.ms": "86400000", "cleanup.policy": "compact"})
@@ -86,15 +87,16 @@ func startSide(t *testing.T, name string, program cluster.Program, zk zktest.Ser
 	return s
 }
 
-// addresses lists what stands for the ports and directories of this side in what programs print, old and new by turns. The ports stay numbers of five digits.
-func (s *side) addresses(zookeeper string) []string {
+// addresses tells what stands for the directories and ports of this side in what programs print. The ports stay numbers of five digits.
+func (s *side) addresses(zookeeper string) (places *strings.Replacer, ports map[string]string) {
+	_, port, _ := strings.Cut(zookeeper, ":")
+	ports = map[string]string{port: "99999"}
 	var pairs []string
 	for _, b := range s.Brokers {
 		_, port, _ := strings.Cut(b.Addr, ":")
-		pairs = append(pairs, b.Dir, "DIR", port, strings.Repeat(strconv.Itoa(b.ID), 5))
+		pairs, ports[port] = append(pairs, b.Dir, "DIR"), strings.Repeat(strconv.Itoa(b.ID), 5)
 	}
-	_, port, _ := strings.Cut(zookeeper, ":")
-	return append(pairs, port, "99999")
+	return strings.NewReplacer(pairs...), ports
 }
 
 // create makes a topic whose replicas lie where they are told to.

@@ -150,7 +150,7 @@ func mutations(ctx context.Context, t *testing.T, c *cluster.Cluster) {
 	owed := func(told time.Duration, what string) {
 		t.Helper()
 		assert.Greater(t, told, 80*time.Second-time.Since(began), what)
-		assert.LessOrEqual(t, told, 95*time.Second, what)
+		assert.LessOrEqual(t, told, 100*time.Second, what) // a slow probe may have waited until the bucket was just not in debt
 	}
 	code, told := create("limited", "old", 9, false, kgo.MaxVersions(kversion.V2_4_0()))
 	assert.Zero(t, code, "a version that does not know of the limit is not refused")
