@@ -38,7 +38,7 @@ func dirtyLog(b *testing.B, dir string, c Config, codec record.Codec, size, tota
 		_, err = l.AppendAsLeader(batch, 0, AppendOptions{})
 		require.NoError(b, err)
 	}
-	require.NoError(b, l.Roll())
+	require.NoError(b, roll(l))
 	l.SetHighWatermark(l.EndOffset())
 	require.NoError(b, l.Flush())
 	return m

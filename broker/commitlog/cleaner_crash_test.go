@@ -77,7 +77,7 @@ func (s *compactionScript) produce() {
 }
 
 func (s *compactionScript) endTransaction(pid int64) {
-	if !s.log.HasOpenTransaction(pid) {
+	if !isOpen(s.log, pid) {
 		return
 	}
 	m := record.EndTxnMarker{Type: record.ControlType(s.rng.IntN(2))}
@@ -192,7 +192,7 @@ func byMarkers(t *testing.T, batches []record.Batch) func(record.Batch) bool {
 
 // byIndex is byMarkers as a consumer knows it: by the list that it is sent and the markers that it meets.
 func byIndex(t *testing.T, l *Log, batches []record.Batch) func(record.Batch) bool {
-	list, err := l.AbortedTransactions(l.StartOffset(), l.EndOffset())
+	list, err := abortedNow(l, l.StartOffset(), l.EndOffset())
 	require.NoError(t, err)
 	return func(b record.Batch) bool {
 		for _, a := range list {

@@ -91,3 +91,42 @@ func inParallel(workers, n int, work func(i int) error) error {
 	wg.Wait()
 	return errors.Join(errs...)
 }
+
+// close brings everything to disk in the form that Kafka leaves behind and takes the log out of use.
+func (l *Log) close() error {
+	if err := l.Err(); err != nil {
+		return err
+	}
+	if l.unsettled.Load() && l.EndOffset() == 0 {
+		err := l.epochs.leave(l.env.fs, l.Dir())
+		l.retire() // it was never used: nothing of it needs to be there again
+		return l.parent.fail(err)
+	}
+	l.mu.Lock()
+	err := l.active().seal()
+	if err == nil {
+		err = l.takeSnapshotLocked()
+	}
+	l.mu.Unlock()
+	if err != nil {
+		return l.parent.fail(err)
+	}
+	if err := l.flushTo(l.EndOffset, (*segment).syncAll); err != nil {
+		return err
+	}
+	// A truncation leaves indexes that are cut and not synced, and there may be nothing to flush since: the marker of a
+	// clean shutdown would have them believed.
+	if err := l.active().syncAll(); err != nil {
+		return l.parent.fail(err)
+	}
+	l.retire()
+	return nil
+}
+
+// retire takes the log out of use.
+func (l *Log) retire() {
+	l.closed.Store(true)
+	for _, s := range l.list() {
+		s.doom()
+	}
+}

@@ -122,7 +122,7 @@ func (s *crashScript) appended(batch record.Batch) {
 }
 
 func (s *crashScript) endTransaction() {
-	if !s.log.HasOpenTransaction(3) {
+	if !isOpen(s.log, 3) {
 		return
 	}
 	m := record.EndTxnMarker{Type: record.ControlType(s.rng.IntN(2))}

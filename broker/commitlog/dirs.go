@@ -117,25 +117,17 @@ type cleanShutdown struct {
 	BrokerEpoch int64 `json:"brokerEpoch"`
 }
 
-// takeCleanShutdown reads the marker and removes it, durably, before anything is loaded: a crash while loading must not
-// find it (H44). Any content means that the shutdown was clean.
-func takeCleanShutdown(f vfs.FS, dir string) (clean bool, epoch int64, err error) {
-	path := filepath.Join(dir, cleanShutdownFile)
-	data, err := readSmallFile(f, path, maxSmallFile)
-	if err != nil {
-		return false, noBrokerEpoch, err
+// takeCleanShutdown looks for the marker and removes it, durably, before anything is loaded: a crash while loading must
+// not find it (H44). Any content means that the shutdown was clean.
+func takeCleanShutdown(f vfs.FS, dir string) (clean bool, err error) {
+	err = f.Remove(filepath.Join(dir, cleanShutdownFile))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, err
 	}
-	if data == nil {
-		return false, noBrokerEpoch, nil
-	}
-	if err := f.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return false, noBrokerEpoch, err
-	}
-	c := cleanShutdown{BrokerEpoch: noBrokerEpoch}
-	if json.Unmarshal(data, &c) != nil {
-		c.BrokerEpoch = noBrokerEpoch
-	}
-	return true, c.BrokerEpoch, f.SyncDir(dir)
+	return true, f.SyncDir(dir)
 }
 
 func writeCleanShutdown(f vfs.FS, dir string, epoch int64) error {

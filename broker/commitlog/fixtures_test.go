@@ -161,9 +161,9 @@ func TestADirectoryThatKafkaLeftInACrashIsRecoveredToWhatTheCleanOneHolds(t *tes
 				require.Equal(t, w.epochs.load(), l.epochs.load(), l.TP())
 				require.Equal(t, w.ProducerStates(), l.ProducerStates(), l.TP())
 				require.Equal(t, w.LastStableOffset(), l.LastStableOffset())
-				a, err := w.AbortedTransactions(0, w.EndOffset())
+				a, err := abortedNow(w, 0, w.EndOffset())
 				require.NoError(t, err)
-				b, err := l.AbortedTransactions(0, l.EndOffset())
+				b, err := abortedNow(l, 0, l.EndOffset())
 				require.NoError(t, err)
 				require.Equal(t, a, b)
 			}

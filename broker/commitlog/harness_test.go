@@ -2,6 +2,7 @@ package commitlog
 
 import (
 	"io"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -174,4 +175,26 @@ func readAll(t testing.TB, l *Log, from, upTo int64) []record.Record {
 		from = next
 	}
 	return out
+}
+
+// roll starts a new segment unless the active one is empty.
+func roll(l *Log) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.active().size.Load() == 0 {
+		return nil
+	}
+	return l.rollLocked(l.EndOffset())
+}
+
+// abortedNow lists the aborted transactions that have records in [from, upTo) as the log is now.
+func abortedNow(l *Log, from, upTo int64) ([]AbortedTxn, error) {
+	return l.abortedIn(l.list(), from, upTo)
+}
+
+// isOpen tells whether a producer has a transaction open.
+func isOpen(l *Log, producerID int64) bool {
+	return slices.ContainsFunc(l.ProducerStates(), func(p ProducerState) bool {
+		return p.ProducerID == producerID && p.TxnStartOffset != noOffset
+	})
 }

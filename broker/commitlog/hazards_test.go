@@ -209,15 +209,14 @@ func TestH44TheMarkerIsGoneBeforeAnythingIsLoadedAndComesAfterAllElse(t *testing
 	require.Equal(t, vfs.OpSyncDir, last[1].Kind)
 	for cut := before; cut < fs.Ops(); cut++ {
 		crashed := openManager(t, fs.Image(cut, vfs.Synced, 1), smallConfig(), clk, "/data")
-		require.False(t, crashed.dirs[0].clean, "power cut during shutdown, before operation %d", cut)
+		require.True(t, crashed.log().Recovery().Ran, "power cut during shutdown, before operation %d", cut)
 		require.NoError(t, crashed.Close())
 	}
 	at := fs.Ops()
 	m = openManager(t, fs, smallConfig(), clk, "/data")
-	require.True(t, m.dirs[0].clean)
 	require.False(t, m.log().Recovery().Ran)
 	again := openManager(t, fs.Image(fs.Ops(), vfs.Synced, 1), smallConfig(), clk, "/data")
-	require.False(t, again.dirs[0].clean, "a crash after start must not find the marker")
+	require.True(t, again.log().Recovery().Ran, "a crash after start must not find the marker")
 	require.Equal(t, vfs.OpRemove, fs.History(at)[0].Kind)
 }
 
@@ -494,7 +493,7 @@ func TestBR050RetentionByRecordTime(t *testing.T) {
 			cfg.RetentionMs, cfg.SegmentMs = 60_000, 10_000
 			l := openManager(t, vfs.NewCrashFS(), cfg, clk, "/data").log()
 			produce(t, l, batchSpec{ts: c.ts})
-			require.NoError(t, l.Roll())
+			require.NoError(t, roll(l))
 			produce(t, l, batchSpec{ts: now})
 			l.SetHighWatermark(2)
 			require.NoError(t, l.applyRetention(now))

@@ -28,10 +28,9 @@ func (m *Manager) loadDir(d *managedDir) error {
 		_ = life.fail(err)
 		return nil
 	}
-	d.clean, d.brokerEpoch = found.clean, found.brokerEpoch
 	return m.eachFound(life, found, func(f foundLog) error {
 		if l := m.loadLog(life, f, &found); l != nil {
-			return m.adopt(l, &found)
+			return m.adopt(l)
 		}
 		return nil
 	})
@@ -52,7 +51,6 @@ func (m *Manager) eachFound(d *logDir, found foundDir, load func(foundLog) error
 // foundDir is what a log directory holds.
 type foundDir struct {
 	clean          bool // the marker of a clean shutdown was there
-	brokerEpoch    int64
 	logs           []foundLog
 	recoveryPoints map[TopicPartition]int64
 	starts         map[TopicPartition]int64
@@ -71,7 +69,7 @@ type foundLog struct {
 func (m *Manager) examine(d *managedDir, life *logDir) (foundDir, error) {
 	var found foundDir
 	var err error
-	if found.clean, found.brokerEpoch, err = takeCleanShutdown(m.cfg.FS, d.path); err != nil {
+	if found.clean, err = takeCleanShutdown(m.cfg.FS, d.path); err != nil {
 		return found, err
 	}
 	read := func(name string) map[TopicPartition]int64 {
@@ -141,7 +139,7 @@ func (m *Manager) loadLog(d *logDir, f foundLog, found *foundDir) *Log {
 }
 
 // adopt puts a log that was loaded into the maps.
-func (m *Manager) adopt(l *Log, found *foundDir) error {
+func (m *Manager) adopt(l *Log) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	logs := m.logs(l.IsFuture())
@@ -156,14 +154,11 @@ func (m *Manager) adopt(l *Log, found *foundDir) error {
 		}
 		other.parent.logs--
 	}
-	m.adoptLocked(l, found)
+	m.adoptLocked(l)
 	return nil
 }
 
-func (m *Manager) adoptLocked(l *Log, found *foundDir) {
+func (m *Manager) adoptLocked(l *Log) {
 	m.logs(l.IsFuture())[l.tp] = l
 	l.parent.logs++
-	if high, ok := found.highMarks[l.tp]; ok && !l.IsFuture() {
-		m.mu.highMarks[l.tp] = high
-	}
 }

@@ -262,14 +262,6 @@ func (l *Log) LastStablePosition() Position {
 	return high
 }
 
-// FirstUnstableOffset is the first offset of the oldest open (or not yet replicated) transaction; false when there is none.
-func (l *Log) FirstUnstableOffset() (int64, bool) {
-	if u := l.unstable.Load(); u != nil {
-		return u.Offset, true
-	}
-	return 0, false
-}
-
 // placeOf returns what p holds, with the place looked up (and remembered) when only the offset is known.
 func (l *Log) placeOf(p *atomic.Pointer[Position]) Position {
 	known := p.Load()
@@ -409,14 +401,6 @@ func (l *Log) ProducerStates() []ProducerState {
 	return list
 }
 
-// HasOpenTransaction tells that producerID has a transaction open in this log.
-func (l *Log) HasOpenTransaction(producerID int64) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	p := l.mu.producers.byID[producerID]
-	return p != nil && p.txnStart != noOffset
-}
-
 // VerifyTransaction returns the guard that the first write of a producer's transaction has to carry, nil when the
 // producer's transaction is already open here (KIP-890).
 func (l *Log) VerifyTransaction(producerID int64, sequence int32, epoch int16) *VerificationGuard {
@@ -434,4 +418,8 @@ func (l *Log) expireProducers(nowMs int64) {
 
 func (l *Log) segmentPath(base int64, suffix string) string {
 	return filepath.Join(l.Dir(), fileName(base, suffix))
+}
+
+func (l *Log) warnf(format string, args ...any) {
+	l.env.log.WithField("partition", l.tp.String()).Warnf(format, args...)
 }

@@ -13,14 +13,12 @@ import (
 
 // managedDir is a log directory with what the manager keeps of it.
 type managedDir struct {
-	path        string
-	life        atomic.Pointer[logDir] // the present one
-	lock        vfs.Lock               // written under Manager.mu, by one caller at a time; held from then on until Close, also while the directory is offline
-	clean       bool                   // the marker of a clean shutdown was there when the manager was opened
-	brokerEpoch int64                  // that the marker told
-	flusher     flusher
-	checkpoint  sync.Mutex // held while checkpoints are written
-	written     map[string]map[TopicPartition]int64
+	path       string
+	life       atomic.Pointer[logDir] // the present one
+	lock       vfs.Lock               // written under Manager.mu, by one caller at a time; held from then on until Close, also while the directory is offline
+	flusher    flusher
+	checkpoint sync.Mutex // held while checkpoints are written
+	written    map[string]map[TopicPartition]int64
 }
 
 // err is why the directory is offline, nil while it works.

@@ -24,12 +24,11 @@ type Manager struct {
 
 	mu struct {
 		sync.Mutex
-		current   map[TopicPartition]*Log
-		future    map[TopicPartition]*Log
-		prefer    map[TopicPartition]string // where the next log of a partition goes
-		highMarks map[TopicPartition]int64  // as found on disk
-		replaced  []*Log                    // found when the directories were opened beside what replaced them
-		closed    bool
+		current  map[TopicPartition]*Log
+		future   map[TopicPartition]*Log
+		prefer   map[TopicPartition]string // where the next log of a partition goes
+		replaced []*Log                    // found when the directories were opened beside what replaced them
+		closed   bool
 	}
 
 	creating  [32]sync.Mutex // by hash: who holds one makes a log
@@ -91,7 +90,6 @@ func load(cfg ManagerConfig) (*Manager, error) {
 	m.mu.current = map[TopicPartition]*Log{}
 	m.mu.future = map[TopicPartition]*Log{}
 	m.mu.prefer = map[TopicPartition]string{}
-	m.mu.highMarks = map[TopicPartition]int64{}
 	m.env = &environment{
 		fs: cfg.FS, now: cfg.Now, log: cfg.Log, files: &openFiles{},
 		limits:       record.Limits{MaxDecompressed: cfg.MaxDecompressed},
@@ -106,7 +104,7 @@ func load(cfg ManagerConfig) (*Manager, error) {
 			return nil, fmt.Errorf("log directory %s is named twice", path)
 		}
 		seen[path] = true
-		d := &managedDir{brokerEpoch: noBrokerEpoch, written: map[string]map[TopicPartition]int64{}}
+		d := &managedDir{written: map[string]map[TopicPartition]int64{}}
 		d.path = path
 		d.life.Store(&logDir{path: path, onFail: m.dirFailed})
 		d.flusher.init()
@@ -271,24 +269,4 @@ func (m *Manager) UpdateTopicConfig(topic string, c Config) {
 			}
 		}
 	}
-}
-
-// HighWatermarkCheckpoint is the high watermark that was on disk for tp when the manager was opened; 0 when there was
-// none, or when the log was deleted since.
-func (m *Manager) HighWatermarkCheckpoint(tp TopicPartition) int64 {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.mu.highMarks[tp]
-}
-
-// CleanBrokerEpoch returns the broker epoch found in the markers of a clean shutdown; -1 when a directory had none or
-// they differ.
-func (m *Manager) CleanBrokerEpoch() int64 {
-	epoch := m.dirs[0].brokerEpoch
-	for _, d := range m.dirs {
-		if !d.clean || d.brokerEpoch != epoch {
-			return noBrokerEpoch
-		}
-	}
-	return epoch
 }

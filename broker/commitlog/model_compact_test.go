@@ -76,7 +76,7 @@ func (m *model) meanwhile() {
 		m.commit()
 	case 3:
 		m.note("roll")
-		require.NoError(m.t, m.log.Roll())
+		require.NoError(m.t, roll(m.log))
 	case 4:
 		m.note("sweep")
 		m.m.sweep()

@@ -167,7 +167,7 @@ func (m *model) produce(pid int64) {
 // endTxn writes a marker.
 func (m *model) endTxn() {
 	pid := int64(1 + m.rng.IntN(3))
-	if _, open := m.plain.undecided()[pid]; !open || !m.log.HasOpenTransaction(pid) || m.config.Format != FormatV2 {
+	if _, open := m.plain.undecided()[pid]; !open || !isOpen(m.log, pid) || m.config.Format != FormatV2 {
 		return // a log of messages takes no markers
 	}
 	kind := record.ControlType(m.rng.IntN(2))
@@ -392,7 +392,7 @@ func (m *model) step() {
 		m.retention()
 	case n < 78:
 		m.note("roll")
-		require.NoError(m.t, m.log.Roll())
+		require.NoError(m.t, roll(m.log))
 	case n < 81:
 		m.note("flush")
 		require.NoError(m.t, m.log.Flush())

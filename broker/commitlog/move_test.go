@@ -313,7 +313,7 @@ func TestAFutureLogFollowsWhateverHappensToTheCurrentOne(t *testing.T) {
 				trace = append(trace, fmt.Sprintf("copy %d to %d", n, next.EndOffset()))
 			case 9:
 				if c.CleanupCompact {
-					require.NoError(t, l.Roll())
+					require.NoError(t, roll(l))
 					now := clk.now().UnixMilli()
 					if best, scope := m.cleaner.choose(now); best == l {
 						err := m.cleaner.clean(l, scope, now, &cleanerRun{cfg: CleanerConfig{}.withDefaults(), stop: make(chan struct{}), pace: func(int64) error { return nil }})

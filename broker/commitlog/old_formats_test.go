@@ -234,7 +234,7 @@ func TestOffsetsBeforeATimeAreThoseOfSegments(t *testing.T) {
 		produce(t, l, batchSpec{count: 10})
 		times = append(times, clk.at.UnixMilli())
 		clk.advance(1000)
-		require.NoError(t, l.Roll())
+		require.NoError(t, roll(l))
 		clk.advance(1000 * 1000 * 1000)
 	}
 	require.Equal(t, []int64{30, 20, 10}, l.OffsetsBefore(OffsetsLatest, 3))
@@ -301,7 +301,7 @@ func TestMessagesWithoutTimeAreNotCompactedBeforeTheirTime(t *testing.T) {
 	for range 3 {
 		_, err := l.AppendAsLeader(batchSpec{count: 5, keys: true}.build(t), 0, AppendOptions{RequireV2: true})
 		require.NoError(t, err)
-		require.NoError(t, l.Roll())
+		require.NoError(t, roll(l))
 	}
 	l.SetHighWatermark(l.EndOffset())
 	clk.advance(59 * time.Second)
@@ -320,7 +320,7 @@ func TestACompactionKeepsTheTimeOfTheFile(t *testing.T) {
 	for range 3 {
 		_, err := l.AppendAsLeader(batchSpec{count: 5, keys: true}.build(t), 0, AppendOptions{RequireV2: true})
 		require.NoError(t, err)
-		require.NoError(t, l.Roll())
+		require.NoError(t, roll(l))
 	}
 	written := clk.at
 	l.SetHighWatermark(l.EndOffset())

@@ -53,7 +53,7 @@ func TestPreallocateKeepsRoomForASegment(t *testing.T) {
 	size, kept = onDisk(t, first)
 	require.Equal(t, l.Size(), size)
 	require.GreaterOrEqual(t, kept, int64(segmentBytes))
-	require.NoError(t, l.Roll())
+	require.NoError(t, roll(l))
 	less(first)
 	produce(t, l, batchSpec{size: 1000, ts: 1})
 	_, kept = onDisk(t, second)

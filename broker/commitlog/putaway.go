@@ -39,9 +39,6 @@ func (m *Manager) forgetLocked(tp TopicPartition, isFuture bool) *Log {
 	}
 	delete(logs, tp)
 	l.parent.logs--
-	if !isFuture {
-		delete(m.mu.highMarks, tp)
-	}
 	return l
 }
 

@@ -219,11 +219,6 @@ func (r ReadResult) AbortedTransactions(from, upTo int64) ([]AbortedTxn, error) 
 	return r.log.abortedIn(r.list, from, upTo)
 }
 
-// AbortedTransactions lists the aborted transactions that have records in [from, upTo) now.
-func (l *Log) AbortedTransactions(from, upTo int64) ([]AbortedTxn, error) {
-	return l.abortedIn(l.list(), from, upTo)
-}
-
 func (l *Log) abortedIn(list []*segment, from, upTo int64) ([]AbortedTxn, error) {
 	var found []AbortedTxn
 	for _, s := range list[floor(list, from):] {

@@ -78,14 +78,14 @@ func (m *Manager) Reopen(dir string) error {
 		return old.again(err)
 	}
 	life := &logDir{path: d.path} // a failure before it is in use is told by this function's error
-	logs, found, err := m.loadAgain(d, life)
+	logs, err := m.loadAgain(d, life)
 	if err != nil {
 		for _, l := range logs {
 			l.retire()
 		}
 		return old.again(err)
 	}
-	for _, l := range m.beginLife(d, life, logs, &found) {
+	for _, l := range m.beginLife(d, life, logs) {
 		m.log.WithField("partition", l.tp.String()).Warnf("%s came back and is set aside: there is another log of the partition", l.Dir())
 		if err := m.putAway(l, strayDir); err != nil {
 			return err // it is offline again
@@ -181,12 +181,12 @@ func (m *Manager) endLife(life *logDir) error {
 }
 
 // loadAgain loads the logs of a directory that nobody uses.
-func (m *Manager) loadAgain(d *managedDir, life *logDir) ([]*Log, foundDir, error) {
+func (m *Manager) loadAgain(d *managedDir, life *logDir) ([]*Log, error) {
 	d.checkpoint.Lock()
 	found, err := m.examine(d, life)
 	d.checkpoint.Unlock()
 	if err != nil {
-		return nil, found, err
+		return nil, err
 	}
 	var mu sync.Mutex
 	var logs []*Log
@@ -203,11 +203,11 @@ func (m *Manager) loadAgain(d *managedDir, life *logDir) ([]*Log, foundDir, erro
 		}
 		return l.Flush()
 	})
-	return logs, found, errors.Join(err, life.err())
+	return logs, errors.Join(err, life.err())
 }
 
 // beginLife puts the logs of a new life to use and returns those whose place is taken.
-func (m *Manager) beginLife(d *managedDir, life *logDir, logs []*Log, found *foundDir) (tooMany []*Log) {
+func (m *Manager) beginLife(d *managedDir, life *logDir, logs []*Log) (tooMany []*Log) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	life.onFail = m.dirFailed
@@ -217,7 +217,7 @@ func (m *Manager) beginLife(d *managedDir, life *logDir, logs []*Log, found *fou
 			tooMany = append(tooMany, l)
 			continue
 		}
-		m.adoptLocked(l, found)
+		m.adoptLocked(l)
 	}
 	return tooMany
 }

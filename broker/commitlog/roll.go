@@ -80,19 +80,6 @@ func jitter(tp TopicPartition, base int64, c *Config) int64 {
 	return int64(h.Sum64()>>1) % bound
 }
 
-// Roll starts a new segment unless the active one is empty.
-func (l *Log) Roll() error {
-	if err := l.Err(); err != nil {
-		return err
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.active().size.Load() == 0 {
-		return nil
-	}
-	return l.rollLocked(l.EndOffset())
-}
-
 // rollLocked makes a segment that begins at base the active one. The old one is made durable in the background: until
 // then the recovery point stays where it is.
 func (l *Log) rollLocked(base int64) error {

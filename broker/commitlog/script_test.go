@@ -160,7 +160,7 @@ func (s *script) run(command string, args []string) []string {
 	case "restart":
 		return failure(s.log.TruncateFullyAndStartAt(number(0), -1))
 	case "roll":
-		return failure(s.log.Roll())
+		return failure(roll(s.log))
 	case "flush":
 		return failure(s.log.Flush())
 	case "background":
@@ -262,7 +262,7 @@ func (s *script) state() []string {
 	for _, p := range l.ProducerStates() {
 		out = append(out, fmt.Sprintf("producer %d: epoch %d, sequence %d, transaction from %d", p.ProducerID, p.Epoch, p.LastSequence, p.TxnStartOffset))
 	}
-	aborted, err := l.AbortedTransactions(l.StartOffset(), l.EndOffset())
+	aborted, err := abortedNow(l, l.StartOffset(), l.EndOffset())
 	require.NoError(s.t, err)
 	for _, a := range aborted {
 		out = append(out, fmt.Sprintf("aborted: producer %d from %d", a.ProducerID, a.FirstOffset))

@@ -76,7 +76,7 @@ func TestAStartDoesNotReadOldSegments(t *testing.T) {
 			require.NoError(t, err)
 			for range old {
 				produce(t, l, batchSpec{size: 100, ts: 1})
-				require.NoError(t, l.Roll())
+				require.NoError(t, roll(l))
 			}
 			for range 20 {
 				produce(t, l, batchSpec{size: 500, ts: 1})
