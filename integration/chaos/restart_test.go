@@ -1,21 +1,17 @@
 package chaos
 
 import (
-	"context"
-	"io"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
-	"github.com/sirupsen/logrus"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"barnabas/integration/cluster"
 	"barnabas/integration/history"
 	"barnabas/integration/lane"
-	"barnabas/zkstate"
 	"barnabas/zkstate/zktest"
 )
 
@@ -25,42 +21,16 @@ const (
 	slowSessionMs = "60000"
 )
 
-// registry looks at registrations from outside.
-type registry struct{ zk *zkstate.Client }
-
-func openRegistry(t *testing.T, zookeeper string) registry {
-	t.Helper()
-	quiet := logrus.New()
-	quiet.SetOutput(io.Discard)
-	zk, err := zkstate.Connect(zkstate.Config{Servers: zookeeper, SessionTimeout: slowSession, Log: logrus.NewEntry(quiet)})
-	require.NoError(t, err)
-	t.Cleanup(zk.Close)
-	return registry{zk}
-}
-
-// epoch is the broker epoch of a registration, 0 when there is none.
-func (r registry) epoch(t *testing.T, id int) int64 {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), slowSession)
-	defer cancel()
-	node, err := r.zk.One(ctx, zkstate.Exists(zkstate.BrokerIDPath(int32(id))))
-	if err != nil {
-		require.ErrorIs(t, err, zkstate.ErrNoNode)
-		return 0
-	}
-	return node.Stat.Czxid
-}
-
 // killAndRestart tells how long a broker is without a registration of its own.
-func (r registry) killAndRestart(t *testing.T, b *cluster.Broker) time.Duration {
+func killAndRestart(t *testing.T, r *cluster.Registry, b *cluster.Broker) time.Duration {
 	t.Helper()
-	before := r.epoch(t, b.ID)
+	before := r.Epoch(t, b)
 	require.NotZero(t, before)
 	killed := time.Now()
 	b.Kill(t)
 	b.Start(t)
 	for {
-		if now := r.epoch(t, b.ID); now > before {
+		if now := r.Epoch(t, b); now > before {
 			return time.Since(killed)
 		}
 		require.Less(t, time.Since(killed), 2*slowSession, "broker %d:\n%s", b.ID, b.LogTail(4000))
@@ -93,11 +63,11 @@ func TestAKilledBrokerIsBackAtOnce(t *testing.T) {
 				"zookeeper.session.timeout.ms": slowSessionMs, "min.insync.replicas": "2", "inter.broker.protocol.version": setup.ibp,
 			})
 			createTopic(t, c.Seeds(), loaded, partitions, 3)
-			registrations := openRegistry(t, zk.Addr())
+			registrations := cluster.OpenRegistry(t, zk.Addr())
 			load := history.Start(t, history.Config{Seeds: c.Seeds(), Topic: loaded, Producers: 2, PerSecond: 2000, MaxValue: 200})
 			for _, id := range setup.restarts {
 				load.Progress(t, 500, "before a kill")
-				took := registrations.killAndRestart(t, c.Brokers[id-1])
+				took := killAndRestart(t, registrations, c.Brokers[id-1])
 				t.Logf("broker %d was registered again after %v", id, took)
 				assert.Less(t, took, slowSession/2)
 				c.Brokers[id-1].WaitReady(t)
@@ -116,8 +86,8 @@ func TestALivingBrokerIsNotDisturbedByWhoHasItsDirectory(t *testing.T) {
 	settings := map[string]string{"zookeeper.session.timeout.ms": "6000"} // which the one of the copy waits for
 	c := cluster.Start(t, zk.Addr(), 1, map[string]string{"zookeeper.session.timeout.ms": slowSessionMs})
 	living := c.Brokers[0]
-	registrations := openRegistry(t, zk.Addr())
-	epoch := registrations.epoch(t, living.ID)
+	registrations := cluster.OpenRegistry(t, zk.Addr())
+	epoch := registrations.Epoch(t, living)
 	require.FileExists(t, filepath.Join(living.Dir, ".zookeeper-session"))
 	ends := func(who *cluster.Broker, says string) {
 		t.Helper()
@@ -138,7 +108,7 @@ func TestALivingBrokerIsNotDisturbedByWhoHasItsDirectory(t *testing.T) {
 	assert.NotContains(t, copied.LogTail(1<<20), "was killed", "the living one's client would fight for its session, and often win")
 
 	living.WaitReady(t)
-	assert.Equal(t, epoch, registrations.epoch(t, living.ID))
+	assert.Equal(t, epoch, registrations.Epoch(t, living))
 	living.Stop(t)
 	assert.NoFileExists(t, filepath.Join(living.Dir, ".zookeeper-session"))
 }

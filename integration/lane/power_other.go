@@ -1,0 +1,18 @@
+//go:build !linux
+
+package lane
+
+import "testing"
+
+// Disk is a file system of the test's own whose power can be cut.
+type Disk struct{ Dir string }
+
+// NewDisk skips the test: there is none here.
+func NewDisk(t testing.TB, _ int64) *Disk {
+	t.Skip("not run: needs Linux")
+	return nil
+}
+
+func (*Disk) Sync()     {}
+func (*Disk) CutPower() {}
+func (*Disk) Restore()  {}
