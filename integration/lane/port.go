@@ -13,8 +13,8 @@ import (
 // nobody else gets meanwhile.
 const (
 	firstPort = 15000
-	slices    = 17
-	perSlice  = 1000
+	slices    = 34 // more than there are packages whose tests take ports, as many cores run them side by side
+	perSlice  = 500
 )
 
 var given struct {
@@ -23,7 +23,7 @@ var given struct {
 	ports map[int]bool
 }
 
-// Port returns a port that is free now, and that this process was not given before.
+// Port returns a port that is free now, and that this process was not given before as long as there are others.
 func Port(t testing.TB) int {
 	t.Helper()
 	return Ports(t, 1)
@@ -35,21 +35,21 @@ func Ports(t testing.TB, n int) int {
 	given.Lock()
 	defer given.Unlock()
 	slice := takeSlice(t)
-	if len(given.ports) > perSlice/2 {
+	for range 2 { // when all were given, those of programs that have ended are given again
+		for range 10 * perSlice {
+			port := slice + 1 + rand.IntN(perSlice-n)
+			if !free(port, n) {
+				continue
+			}
+			if given.ports == nil {
+				given.ports = map[int]bool{}
+			}
+			for i := range n {
+				given.ports[port+i] = true
+			}
+			return port
+		}
 		given.ports = nil
-	}
-	for range 10 * perSlice {
-		port := slice + 1 + rand.IntN(perSlice-n)
-		if !free(port, n) {
-			continue
-		}
-		if given.ports == nil {
-			given.ports = map[int]bool{}
-		}
-		for i := range n {
-			given.ports[port+i] = true
-		}
-		return port
 	}
 	t.Fatal("no port is free")
 	return 0

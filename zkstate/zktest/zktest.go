@@ -55,7 +55,7 @@ func Each(t *testing.T, test func(t *testing.T, srv Server), lines ...string) {
 // Embedded starts an embedded server, which ends with the test.
 func Embedded(t testing.TB, lines ...string) Server {
 	dir := t.TempDir()
-	s := &embeddedServer{base: base{t: t, addr: "127.0.0.1:0"}, dir: dir}
+	s := &embeddedServer{base: base{t: t, addr: port(t)}, dir: dir}
 	s.cfg = s.writeConfig(dir, lines)
 	s.Start()
 	t.Cleanup(s.Stop)
@@ -66,12 +66,16 @@ func Embedded(t testing.TB, lines ...string) Server {
 func Real(t testing.TB, lines ...string) Server {
 	java, jars := lane.Java(t), lane.KafkaJars(t, jarsOf)
 	dir := t.TempDir()
-	s := &realServer{base: base{t: t, addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(lane.Port(t)))}, java: java, jars: jars}
+	s := &realServer{base: base{t: t, addr: port(t)}, java: java, jars: jars}
 	s.cfg = s.writeConfig(dir, lines)
 	s.Start()
 	t.Cleanup(s.Stop)
 	return s
 }
+
+// port is an address that stays the server's while it is stopped: one that the system gives to outgoing connections could be had by any of them, and a client that looks for its server could even
+// find itself.
+func port(t testing.TB) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(lane.Port(t))) }
 
 func must(t testing.TB, err error) {
 	t.Helper()
