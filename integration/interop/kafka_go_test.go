@@ -28,13 +28,11 @@ func kafkaGoProduce(t *testing.T, bootstrap, topic, codec string, n int) {
 	for i := range n {
 		batch = append(batch, kafka.Message{Key: keyOf(i), Value: valueOf(i)})
 		if len(batch) == cap(batch) || i == n-1 {
-			var err error
-			for range 50 { // the library does not wait for a topic that is just being made
-				if err = w.WriteMessages(ctx, batch...); err == nil {
-					break
-				}
+			deadline := time.Now().Add(patience)
+			for err := w.WriteMessages(ctx, batch...); err != nil; err = w.WriteMessages(ctx, batch...) { // the library does not wait for a topic that is just being made
+				require.False(t, time.Now().After(deadline), "%v", err)
+				time.Sleep(20 * time.Millisecond) // the pace of trying again
 			}
-			require.NoError(t, err)
 			batch = batch[:0]
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -177,6 +178,24 @@ func (m *mixed) movesThrottled(t *testing.T) {
 	}
 	require.NoError(t, m.client.ProduceSync(ctx, records...).FirstErr())
 	setBrokers(kadm.SetConfig, text(fmt.Sprint(rate)))
+	for _, b := range m.Brokers { // each hears of it by ZooKeeper, and without it the move takes a moment
+		m.eventually(t, fmt.Sprintf("broker %d knows its rates", b.ID), func() error {
+			found, err := m.admin.DescribeBrokerConfigs(ctx, int32(b.ID))
+			if err != nil {
+				return err
+			}
+			known := 0
+			for _, c := range found[0].Configs {
+				if strings.HasSuffix(c.Key, ".replication.throttled.rate") && c.MaybeValue() == fmt.Sprint(rate) {
+					known++
+				}
+			}
+			if known != 2 {
+				return fmt.Errorf("it knows %d", known)
+			}
+			return nil
+		})
+	}
 	for _, target := range []int32{2, 1} {
 		var req kadm.AlterPartitionAssignmentsReq
 		req.Assign("heavy", 0, []int32{target})

@@ -19,6 +19,7 @@ func shopifySaramaConfig(codec string) *sarama.Config {
 	cfg.Producer.Partitioner = sarama.NewManualPartitioner
 	cfg.Producer.Compression = map[string]sarama.CompressionCodec{"none": sarama.CompressionNone, "gzip": sarama.CompressionGZIP, "snappy": sarama.CompressionSnappy, "lz4": sarama.CompressionLZ4, "zstd": sarama.CompressionZSTD}[codec]
 	cfg.Net.MaxOpenRequests = 1
+	cfg.Metadata.Retry.Max = 100 // as in ibmSaramaConfig
 	return cfg
 }
 

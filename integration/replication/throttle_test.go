@@ -56,6 +56,18 @@ func TestThrottledMovesKeepTheirRate(t *testing.T) {
 		require.NoError(t, err)
 	}
 	c.WaitWhole(t, "calm", 1, 2)
+	require.Eventually(t, func() bool { // a broker hears of its rates by ZooKeeper, and without them a move takes a moment
+		known := 0
+		found, err := admin.DescribeBrokerConfigs(ctx, 1, 2)
+		for _, broker := range found {
+			for _, c := range broker.Configs {
+				if (c.Key == moves[0].rate || c.Key == moves[1].rate) && c.MaybeValue() == fmt.Sprint(rate) {
+					known++
+				}
+			}
+		}
+		return err == nil && known == 4
+	}, 2*time.Minute, 20*time.Millisecond, "both brokers know their rates")
 
 	var moving sync.WaitGroup
 	for _, m := range moves {

@@ -147,6 +147,7 @@ func bareTokens(t *testing.T, b broker) {
 	cfg.Version, cfg.Producer.Return.Successes, cfg.ApiVersionsRequest = sarama.V2_8_0_0, true, false
 	cfg.Net.SASL.Enable, cfg.Net.SASL.Mechanism, cfg.Net.SASL.Version = true, sarama.SASLTypePlaintext, sarama.SASLHandshakeV0
 	cfg.Net.SASL.User, cfg.Net.SASL.Password, cfg.Net.SASL.Handshake = "alice", "alice-secret", true
+	cfg.Metadata.Retry.Max = madeMeanwhile
 	p, err := sarama.NewSyncProducer([]string{b.addrs["SASL_PLAINTEXT"]}, cfg)
 	require.NoError(t, err)
 	defer p.Close()
@@ -159,7 +160,7 @@ func bareTokens(t *testing.T, b broker) {
 func again(t *testing.T, b broker) {
 	t.Parallel()
 	client, err := kgo.NewClient(kgo.SeedBrokers(b.addrs["SHORT"]), kgo.SASL(plain.Auth{User: "alice", Pass: "alice-secret"}.AsMechanism()), kgo.DefaultProduceTopic("again"), kgo.AllowAutoTopicCreation(),
-		kgo.RecordDeliveryTimeout(patienceOfPrograms))
+		kgo.RecordDeliveryTimeout(patienceOfPrograms), kgo.AlwaysRetryEOF()) // a session may be over before its first request, if the machine is held up
 	require.NoError(t, err)
 	defer client.Close()
 	for until := time.Now().Add(reauthMs * 3 / 2 * time.Millisecond); time.Now().Before(until); {

@@ -81,6 +81,8 @@ type broker struct {
 const (
 	reauthMs           = 4000
 	patienceOfPrograms = 3 * time.Minute // a machine may be busy
+
+	madeMeanwhile = 100 // looks that sarama may take at a topic that is made by being looked at; three, a quarter of a second apart, are not enough everywhere
 )
 
 // start starts one; alice may come in by PLAIN, carol by SCRAM.

@@ -77,7 +77,7 @@ func TestClientsComeInByTickets(t *testing.T) {
 	t.Run("authenticating again", func(t *testing.T) {
 		client, err := kgo.NewClient(kgo.SeedBrokers(door), kgo.SASL(auth.ClientGSSAPI(kerberos.NewTickets(kerberos.Account{
 			ConfigFile: realm.Config, Principal: alicePrincipal, KeyTable: keys, Now: time.Now,
-		}), "kafka")), kgo.DefaultProduceTopic("again"), kgo.AllowAutoTopicCreation(), kgo.RecordDeliveryTimeout(patienceOfPrograms))
+		}), "kafka")), kgo.DefaultProduceTopic("again"), kgo.AllowAutoTopicCreation(), kgo.RecordDeliveryTimeout(patienceOfPrograms), kgo.AlwaysRetryEOF()) // as in TestEveryClientComesInByWhatItProves
 		require.NoError(t, err)
 		defer client.Close()
 		for until := time.Now().Add(3 * time.Second); time.Now().Before(until); {
@@ -98,7 +98,7 @@ func TestClientsComeInByTickets(t *testing.T) {
 	t.Run("sarama", func(t *testing.T) { // which does not ask who the broker is
 		for _, version := range []int16{sarama.SASLHandshakeV0, sarama.SASLHandshakeV1} {
 			cfg := sarama.NewConfig()
-			cfg.Producer.Return.Successes, cfg.ApiVersionsRequest = true, version > 0
+			cfg.Producer.Return.Successes, cfg.ApiVersionsRequest, cfg.Metadata.Retry.Max = true, version > 0, madeMeanwhile
 			cfg.Net.SASL.Enable, cfg.Net.SASL.Mechanism, cfg.Net.SASL.Version = true, sarama.SASLTypeGSSAPI, version
 			cfg.Net.SASL.GSSAPI = sarama.GSSAPIConfig{AuthType: sarama.KRB5_KEYTAB_AUTH, KeyTabPath: keys, KerberosConfigPath: realm.Config, ServiceName: "kafka", Username: "alice", Realm: kdc.Realm}
 			producer, err := sarama.NewSyncProducer([]string{door}, cfg)
