@@ -87,15 +87,6 @@ func includeFolder(out *strings.Builder, folder string, depth int) error {
 	return nil
 }
 
-// DefaultRealm is the realm of who names none, as krb5.conf has it; "" where it has none.
-func DefaultRealm(file string) (string, error) {
-	conf, err := settings(file)
-	if err != nil {
-		return "", err
-	}
-	return conf.LibDefaults.DefaultRealm, nil
-}
-
 // askForModern asks for keys of the types that are served: in the order of the settings, and then for those that they, or the library, know nothing of.
 func askForModern(conf *krb5.Config) {
 	for _, list := range []*[]int32{&conf.LibDefaults.DefaultTktEnctypeIDs, &conf.LibDefaults.DefaultTGSEnctypeIDs} {

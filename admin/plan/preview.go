@@ -15,9 +15,6 @@ type Change struct {
 	Bytes    int64   // that are copied
 }
 
-// LeaderChanges tells whether another replica is to lead.
-func (c Change) LeaderChanges() bool { return len(c.From) == 0 || c.From[0] != c.To[0] }
-
 // Share is what a broker has, before and after a plan.
 type Share struct {
 	Broker

@@ -41,10 +41,6 @@ func NewCache() *Cache {
 // Load returns the newest snapshot.
 func (c *Cache) Load() *Snapshot { return c.current.Load() }
 
-// Changed is closed at the next update. To wait without a gap: take the
-// channel first, then look at Load, then wait.
-func (c *Cache) Changed() <-chan struct{} { return c.Load().Replaced() }
-
 // Apply takes over one UpdateMetadata request and returns the partitions that
 // it deleted. As in Kafka's ZooKeeper mode the list of live brokers is always
 // whole and replaces the old one, while partition states are added to those
@@ -97,7 +93,6 @@ func (c *Cache) Apply(req *kmsg.UpdateMetadataRequest) ([]TopicPartition, error)
 		deleted = gone(old, next)
 	}
 	c.current.Store(next)
-	close(old.replaced)
 	return deleted, nil
 }
 
@@ -129,11 +124,9 @@ type update struct {
 func newUpdate(old *Snapshot) *update {
 	return &update{
 		next: &Snapshot{
-			byName:     old.byName,
-			byID:       old.byID,
-			topics:     old.topics,
-			partitions: old.partitions,
-			replaced:   make(chan struct{}),
+			byName: old.byName,
+			byID:   old.byID,
+			topics: old.topics,
 		},
 		ownedTopics:  make(map[string]*Topic),
 		deletedIndex: make(map[TopicPartition]int),
@@ -197,7 +190,6 @@ func (u *update) identify(name string, id TopicID) {
 	t := u.topic(name)
 	u.forgetID(t)
 	if t.ID != (TopicID{}) && id != (TopicID{}) {
-		u.next.partitions -= len(t.Partitions)
 		t.Partitions = nil
 	}
 	t.ID = id
@@ -246,7 +238,6 @@ func (u *update) set(name string, id TopicID, p *kmsg.UpdateMetadataRequestTopic
 		return
 	}
 	t.Partitions = slices.Insert(t.Partitions, i, state)
-	u.next.partitions++
 }
 
 func (u *update) goesBack(name string, id TopicID, p *kmsg.UpdateMetadataRequestTopicPartition) bool {
@@ -273,7 +264,6 @@ func (u *update) remove(tp TopicPartition) {
 	i, found := t.search(tp.Partition)
 	if found {
 		t.Partitions = slices.Delete(t.Partitions, i, i+1)
-		u.next.partitions--
 	}
 	if len(t.Partitions) == 0 {
 		u.forgetID(t)

@@ -122,12 +122,10 @@ type Snapshot struct {
 	ControllerEpoch int32 // of the last update
 	Brokers         map[int32]*Broker
 
-	brokerIDs  []int32 // ascending
-	byName     topicsByName
-	byID       topicsByID
-	topics     int
-	partitions int
-	replaced   chan struct{}
+	brokerIDs []int32 // ascending
+	byName    topicsByName
+	byID      topicsByID
+	topics    int
 
 	// sorted is filled by the first reader that asks; most snapshots are
 	// replaced before anyone lists all topics.
@@ -138,7 +136,7 @@ type Snapshot struct {
 }
 
 func emptySnapshot() *Snapshot {
-	return &Snapshot{ControllerID: NoController, ControllerEpoch: -1, replaced: make(chan struct{})}
+	return &Snapshot{ControllerID: NoController, ControllerEpoch: -1}
 }
 
 // Topic returns the topic of that name, or nil.
@@ -158,9 +156,6 @@ func (s *Snapshot) Partition(topic string, id int32) *Partition {
 
 // TopicCount is the number of topics.
 func (s *Snapshot) TopicCount() int { return s.topics }
-
-// PartitionCount is the number of partitions of all topics.
-func (s *Snapshot) PartitionCount() int { return s.partitions }
 
 // Topics lists the topics by name, ascending.
 func (s *Snapshot) Topics() iter.Seq[*Topic] {
@@ -188,6 +183,3 @@ func (s *Snapshot) sort() {
 		s.sorted.topics = topics
 	})
 }
-
-// Replaced is closed when a newer snapshot takes this one's place.
-func (s *Snapshot) Replaced() <-chan struct{} { return s.replaced }

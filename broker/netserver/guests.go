@@ -35,9 +35,6 @@ type Limits struct {
 	FromIP      map[netip.Addr]int // from addresses that are exceptions to it [max.connections.per.ip.overrides]
 }
 
-// NoLimits is when nothing is limited but by the descriptors that the process may have.
-func NoLimits() Limits { return Limits{Connections: Unlimited, PerIP: Unlimited} }
-
 // guests counts connections against the limits: over those of all, of a listener and of time, newcomers wait; over those
 // of one address, they are turned away.
 //

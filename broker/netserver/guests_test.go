@@ -83,7 +83,7 @@ func TestALowerLimitClosesSomeClients(t *testing.T) {
 	for range 5 {
 		dial(t, s).visit()
 	}
-	limits := NoLimits()
+	limits := noLimits()
 	limits.Connections = 3
 	s.Limit(limits)
 	remains(t, s, 3)
@@ -107,7 +107,7 @@ func TestAHigherLimitLetsIn(t *testing.T) {
 	dial(t, s).visit()
 	waiting := dial(t, s)
 	waiting.send([]byte("in"))
-	s.Limit(NoLimits())
+	s.Limit(noLimits())
 	require.Equal(t, "in", string(waiting.receive()))
 }
 
@@ -130,7 +130,7 @@ func TestAnAddressMayBeAnException(t *testing.T) {
 	dial(t, s).visit()
 	dial(t, s).visit()
 	dial(t, s).requireClosed()
-	limits := NoLimits()
+	limits := noLimits()
 	limits.PerIP = 0
 	s.Limit(limits)
 	dial(t, s).requireClosed()

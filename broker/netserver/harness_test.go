@@ -71,7 +71,7 @@ func testConfig() Config {
 	return Config{
 		Listeners:       []Listener{{Name: "TEST", Host: "127.0.0.1", Protocol: "PLAINTEXT"}},
 		MaxRequestBytes: 100 << 20,
-		Limits:          NoLimits(),
+		Limits:          noLimits(),
 		Arrivals:        quota.NewArrivals(quota.Windows{Samples: 11, Size: time.Second}),
 		Log:             quiet(),
 	}
@@ -182,3 +182,5 @@ func eventually(t testing.TB, what string, cond func() bool) {
 	t.Helper()
 	require.Eventually(t, cond, patience, time.Millisecond, what)
 }
+
+func noLimits() Limits { return Limits{Connections: Unlimited, PerIP: Unlimited} }

@@ -266,9 +266,6 @@ func (m *Manager) Counts() Counts {
 	return c
 }
 
-// LeaderCount is the number of partitions this broker leads.
-func (m *Manager) LeaderCount() int { return m.Counts().Leaders }
-
 // SetBrokerEpoch tells under which registration this broker is known now.
 // Controllers' orders for an older one are refused (KIP-380, H26).
 func (m *Manager) SetBrokerEpoch(epoch int64) { m.brokerEpoch.Store(epoch) }

@@ -291,6 +291,6 @@ func TestManyPartitionsChangeRolesTogether(t *testing.T) {
 	for _, e := range w.apply(ps...) {
 		require.NoError(t, e.Err)
 	}
-	require.Equal(t, 50, w.m.LeaderCount())
+	require.Equal(t, 50, w.m.Counts().Leaders)
 	require.Len(t, roles, 100)
 }

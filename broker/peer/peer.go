@@ -236,13 +236,6 @@ func (p *Peer) Negotiate(ctx context.Context, req kmsg.Request, limit int16) err
 	return nil
 }
 
-// Connected tells whether there is a connection now.
-func (p *Peer) Connected() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.mu.link != nil
-}
-
 // Close ends the connection, fails what waits or is in flight, and returns when the peer's goroutines have ended.
 // It may be called again.
 func (p *Peer) Close() error {

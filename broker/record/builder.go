@@ -141,12 +141,6 @@ func (b *Builder) SetLastOffset(o int64) {
 	b.last = o
 }
 
-// Count is the number of records so far.
-func (b *Builder) Count() int { return int(b.count) }
-
-// Len is the size of the batch so far, header included, before compression.
-func (b *Builder) Len() int { return len(b.buf) }
-
 // Build returns the batch with its CRC. The Builder must not be used again.
 func (b *Builder) Build() (Batch, error) {
 	if b.err != nil {

@@ -31,16 +31,6 @@ func (c Codec) String() string {
 	return fmt.Sprintf("unknown(%d)", int8(c))
 }
 
-// ParseCodec is the inverse of String for the known codecs.
-func ParseCodec(name string) (Codec, bool) {
-	for c := None; c <= Zstd; c++ {
-		if c.String() == name {
-			return c, true
-		}
-	}
-	return None, false
-}
-
 // DefaultLevel asks Compress for the codec's own default level.
 const DefaultLevel = -1 << 31
 

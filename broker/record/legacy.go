@@ -87,9 +87,6 @@ func (m Message) keyAt() int {
 // Offset of the message; of a wrapper: of the last message within.
 func (m Message) Offset() int64 { return int64(binary.BigEndian.Uint64(m)) }
 
-// SetOffset stamps the offset. Not covered by the CRC.
-func (m Message) SetOffset(o int64) { binary.BigEndian.PutUint64(m, uint64(o)) }
-
 // CRC is the checksum that the message carries.
 func (m Message) CRC() uint32 { return binary.BigEndian.Uint32(m[offMessageCRC:]) }
 

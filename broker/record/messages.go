@@ -71,9 +71,6 @@ func (b *MessageBuilder) Append(r *Record) {
 	b.set = AppendMessage(b.set, b.o.Magic, None, b.o.AppendTime != nil, offset, ts, r.Key, r.Value)
 }
 
-// Count is the number of records so far.
-func (b *MessageBuilder) Count() int { return b.count }
-
 // Scratch is the room for a wrapper's content, to be used for the next set.
 func (b *MessageBuilder) Scratch() []byte { return b.set }
 

@@ -346,7 +346,7 @@ func (l *crashLock) Close() error {
 	return nil
 }
 
-// Space: there is always plenty. A full disk is Inject's business.
+// Space is always plenty. A full disk is Inject's business.
 func (c *CrashFS) Space(dir string) (total, usable int64, err error) {
 	if _, err := c.Stat(dir); err != nil {
 		return 0, 0, err
