@@ -157,3 +157,14 @@ func readOffsetCheckpoint(f vfs.FS, dir, name string) (map[TopicPartition]int64,
 	}
 	return offsets, nil
 }
+
+func removeIfThere(f vfs.FS, path string) error {
+	err := f.Remove(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("remove %s: %w", path, err)
+	}
+	return nil
+}

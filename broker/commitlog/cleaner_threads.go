@@ -212,10 +212,6 @@ func (c *cleaner) choose(nowMs int64) (*Log, cleanScope) {
 	return best, scope
 }
 
-func (a TopicPartition) compare(b TopicPartition) int {
-	return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))
-}
-
 // cleanFacts gathers what decides about the cleaning of the log.
 func (l *Log) cleanFacts(c *Config, nowMs int64) (cleanFacts, error) {
 	truncations := l.truncations.Load()

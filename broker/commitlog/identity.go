@@ -1,6 +1,7 @@
 package commitlog
 
 import (
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"strconv"
@@ -15,6 +16,11 @@ type TopicPartition struct {
 // String is the name Kafka gives the partition and its directory: topic-partition.
 func (tp TopicPartition) String() string {
 	return tp.Topic + "-" + strconv.Itoa(int(tp.Partition))
+}
+
+// compare orders by topic, then by partition.
+func (tp TopicPartition) compare(other TopicPartition) int {
+	return cmp.Or(cmp.Compare(tp.Topic, other.Topic), cmp.Compare(tp.Partition, other.Partition))
 }
 
 // hash spreads partitions evenly (FNV-1a).

@@ -2,13 +2,10 @@ package commitlog
 
 import (
 	"errors"
-	"fmt"
 	"io"
-	"io/fs"
 	"slices"
 
 	"barnabas/broker/record"
-	"barnabas/broker/vfs"
 )
 
 // reloadProducersLocked sets the producer state to what it is at end, a shorter end than before: from the newest
@@ -110,9 +107,9 @@ func (l *Log) replaySegment(s *segment, p *producers, end int64) error {
 }
 
 // replay applies one batch of the log to the state.
-func (p *producers) replay(sc *scanner, e entry, pos, base int64) ([]abortedTx, error) {
+func (s *producers) replay(sc *scanner, e entry, pos, base int64) ([]abortedTx, error) {
 	if e.header == nil || e.header.ProducerID() == record.NoProducerID {
-		p.end = e.last + 1
+		s.end = e.last + 1
 		return nil, nil
 	}
 	whole := []byte(e.header)
@@ -123,21 +120,10 @@ func (p *producers) replay(sc *scanner, e entry, pos, base int64) ([]abortedTx, 
 		}
 	}
 	var c change
-	if err := p.plan(&c, record.Batch(whole), Position{e.base, base, pos}, Replication); err != nil {
+	if err := s.plan(&c, record.Batch(whole), Position{e.base, base, pos}, Replication); err != nil {
 		return nil, corruptAt(sc.name, pos, "%v", err)
 	}
-	return p.apply(&c, e.last+1), nil
-}
-
-func removeIfThere(f vfs.FS, path string) error {
-	err := f.Remove(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("remove %s: %w", path, err)
-	}
-	return nil
+	return s.apply(&c, e.last+1), nil
 }
 
 // recallBytes is how much of a log's end is read for the batches of producers that are known from a snapshot alone.
