@@ -13,7 +13,7 @@ import (
 )
 
 // patience is longer than anything takes that will still come, also on a busy machine.
-const patience = time.Minute
+const patience = 2 * time.Minute
 
 // conn speaks Kafka's protocol on one connection, at exactly the versions that requests carry, and takes only answers that are exactly what their version says.
 type conn struct {

@@ -28,7 +28,7 @@ func startsNot(t *testing.T, b *cluster.Broker) string {
 // BR-049: a log directory of another cluster, or of another broker, is refused in words that name both; nothing is deleted.
 func TestADirectoryOfAnotherClusterOrBrokerIsRefused(t *testing.T) {
 	zk := zktest.Embedded(t)
-	c := cluster.Start(t, zk.Addr(), 1, map[string]string{"zookeeper.session.timeout.ms": "3000"})
+	c := cluster.Start(t, zk.Addr(), 1, map[string]string{"zookeeper.session.timeout.ms": "3000", "log.retention.ms": "-1"})
 	b := c.Brokers[0]
 	createTopic(t, b.Addr, "kept", 1, 1)
 	stored(dial(t, b.Addr), "kept", 0, batch{records: plainly(1, "x")})
@@ -92,7 +92,7 @@ func TestATakenPortIsNamed(t *testing.T) {
 // BR-031: where deletion is disabled a request for it is removed, and nothing comes of it later either.
 func TestDisabledDeletionLeavesTheTopicUsable(t *testing.T) {
 	zk := zktest.Embedded(t)
-	c := cluster.Start(t, zk.Addr(), 1, map[string]string{"delete.topic.enable": "false", "zookeeper.session.timeout.ms": "3000"})
+	c := cluster.Start(t, zk.Addr(), 1, map[string]string{"delete.topic.enable": "false", "zookeeper.session.timeout.ms": "3000", "log.retention.ms": "-1"})
 	b, z := c.Brokers[0], openTree(t, zk.Addr())
 	createTopic(t, b.Addr, "stays", 1, 1)
 	assert.Equal(t, kerr.TopicDeletionDisabled.Code, deleteTopic(t, dial(t, b.Addr), "stays"))

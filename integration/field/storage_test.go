@@ -146,7 +146,7 @@ func TestDamagedIndexesAreRebuilt(t *testing.T) {
 
 // BR-067: what others put into a log directory does not stop the broker, or stops it with the name.
 func TestForeignNamesInALogDirectory(t *testing.T) {
-	c := cluster.Start(t, zktest.Embedded(t).Addr(), 1, map[string]string{"zookeeper.session.timeout.ms": "3000", "log.segment.delete.delay.ms": "500"})
+	c := cluster.Start(t, zktest.Embedded(t).Addr(), 1, map[string]string{"zookeeper.session.timeout.ms": "3000", "log.segment.delete.delay.ms": "500", "log.retention.ms": "-1"})
 	b := c.Brokers[0]
 	createTopic(t, b.Addr, "mine", 1, 1)
 	stored(dial(t, b.Addr), "mine", 0, batch{records: plainly(1, "x")})
