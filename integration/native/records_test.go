@@ -45,8 +45,9 @@ func (s *scene) ok(call, input string) ran {
 
 // records are sent and read, and sent on as they were.
 func (s *scene) records() {
-	s.ok("topic create raw --partitions 2", "")
-	s.ok("topic create copy --partitions 2", "")
+	for _, topic := range []string{"raw", "copy"} {
+		s.ok("topic create "+topic+" --partitions 2 --config retention.ms=-1", "") // half a minute after its start a broker looks for what is too old, as records of 1970 are
+	}
 	assert.Equal(s.t, "Produced 4 records to raw.\n", s.ok("produce raw --input json-rows --keep-partition", odd).stdout)
 	first := s.ok("consume raw -o json-rows", "").stdout
 	s.ok("produce copy --input json-rows --keep-partition", first)
@@ -78,6 +79,9 @@ func (s *scene) records() {
 	assert.Contains(s.t, bad.stderr, `line 2: there is no ":" in it`)
 	for _, call := range []string{"consume nope", "produce nope", "consume raw --partition 7"} {
 		assert.Equal(s.t, 3, runWith(s.t, "", s.server, strings.Fields(call)...).code, call)
+	}
+	for _, topic := range []string{"raw", "copy"} {
+		s.ok("config unset topic "+topic+" retention.ms", "")
 	}
 }
 
