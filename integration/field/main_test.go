@@ -61,8 +61,9 @@ func (p *process) end() {
 const apacheVersion = "3.9.1"
 
 var settingsOfAll = map[string]string{
-	"log.retention.ms":          "-1", // many records here are of 1970, and half a minute after its start a broker looks for what is too old
-	"auto.create.topics.enable": "true", "num.partitions": "1", "offsets.topic.num.partitions": "1",
+	"zookeeper.session.timeout.ms": "30000", // nobody is killed here, and a busy machine may hold a JVM up
+	"log.retention.ms":             "-1",    // many records here are of 1970, and half a minute after its start a broker looks for what is too old
+	"auto.create.topics.enable":    "true", "num.partitions": "1", "offsets.topic.num.partitions": "1",
 	"transaction.state.log.replication.factor": "1", "transaction.state.log.min.isr": "1", "transaction.state.log.num.partitions": "1",
 }
 

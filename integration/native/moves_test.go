@@ -30,7 +30,7 @@ type mover struct {
 
 // newMover makes a topic of four partitions with some data, each with so many replicas that one broker can go.
 func newMover(t *testing.T, program cluster.Program, brokers int) *mover {
-	settings := map[string]string{"offsets.topic.num.partitions": "2", "auto.leader.rebalance.enable": "false", "zookeeper.session.timeout.ms": "6000", "replica.fetch.max.bytes": "1000", "replica.fetch.response.max.bytes": "1000"}
+	settings := map[string]string{"offsets.topic.num.partitions": "2", "auto.leader.rebalance.enable": "false", "zookeeper.session.timeout.ms": "30000", "replica.fetch.max.bytes": "1000", "replica.fetch.response.max.bytes": "1000"}
 	c := cluster.StartProgram(t, program, zktest.Embedded(t).Addr(), brokers, settings, func(int) map[string]string { return nil })
 	m := &mover{t, c, c.Bootstrap(), t.TempDir()}
 	m.ok("topic create orders --partitions 4 --replication-factor " + strconv.Itoa(brokers-1))

@@ -65,7 +65,7 @@ type scene struct {
 }
 
 func newScene(t *testing.T, program cluster.Program, more ...string) *scene {
-	settings := map[string]string{"offsets.topic.num.partitions": "2", "group.initial.rebalance.delay.ms": "0", "num.partitions": "1"}
+	settings := map[string]string{"offsets.topic.num.partitions": "2", "group.initial.rebalance.delay.ms": "0", "num.partitions": "1", "zookeeper.session.timeout.ms": "30000"}
 	for _, setting := range more {
 		name, value, _ := strings.Cut(setting, "=")
 		settings[name] = value

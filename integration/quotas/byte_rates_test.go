@@ -81,7 +81,7 @@ func TestClientsAreHeldToTheirLimits(t *testing.T) {
 				lane.KafkaJars(t, "3.9.1")
 			}
 			brokers := net.JoinHostPort("127.0.0.1", strconv.Itoa(cluster.Port(t)))
-			c := cluster.StartProgram(t, program, zktest.Embedded(t).Addr(), 1, map[string]string{"quota.window.num": "2", "controller.quota.window.num": "5",
+			c := cluster.StartProgram(t, program, zktest.Embedded(t).Addr(), 1, map[string]string{"quota.window.num": "2", "controller.quota.window.num": "5", "zookeeper.session.timeout.ms": "30000",
 				"listeners": "PLAINTEXT://${addr},BROKERS://" + brokers, "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,BROKERS:PLAINTEXT", "inter.broker.listener.name": "BROKERS",
 				"listener.name.brokers.max.connections": "1000"},
 				func(int) map[string]string { return nil })

@@ -104,6 +104,7 @@ func start(t *testing.T, program cluster.Program) broker {
 		"auto.create.topics.enable":        "true",
 		"offsets.topic.num.partitions":     "3",
 		"group.initial.rebalance.delay.ms": "0",
+		"zookeeper.session.timeout.ms":     "30000", // a busy machine may hold a JVM up
 
 		"listener.name.short.sasl.enabled.mechanisms":   "PLAIN,SCRAM-SHA-256",
 		"listener.name.short.connections.max.reauth.ms": strconv.Itoa(reauthMs),

@@ -172,7 +172,7 @@ func startBearers(t *testing.T, program cluster.Program, p provider) broker {
 	settings := with(
 		map[string]string{
 			"listeners": strings.Join(listeners, ","), "listener.security.protocol.map": strings.Join(protocols, ","), "sasl.enabled.mechanisms": "OAUTHBEARER",
-			"auto.create.topics.enable": "true", "offsets.topic.num.partitions": "3", "group.initial.rebalance.delay.ms": "0",
+			"auto.create.topics.enable": "true", "offsets.topic.num.partitions": "3", "group.initial.rebalance.delay.ms": "0", "zookeeper.session.timeout.ms": "30000",
 		},
 		onListener("unsigned", map[string]string{"oauthbearer.sasl.jaas.config": jaas(bearerModule, `unsecuredLoginStringClaim_sub="broker"`)}),
 		onListener("scoped", map[string]string{"oauthbearer.sasl.jaas.config": jaas(bearerModule, `unsecuredLoginStringClaim_sub="broker"`, `unsecuredValidatorRequiredScope="write read"`,
