@@ -84,3 +84,28 @@ func (r *Repeated) String() string { return strings.Join(*r, " ") }
 func many(name, usage string) cli.Flag {
 	return &cli.GenericFlag{Name: name, Usage: usage, Value: &Repeated{}}
 }
+
+// byFlag is --by, which says what a row is about; kind reads it.
+func byFlag(kinds []string, usual string) cli.Flag {
+	return &cli.StringFlag{Name: "by", Value: usual, Usage: "what a row is: " + strings.Join(kinds, ", ")}
+}
+
+func (c *call) kind(kinds []string) (string, error) {
+	by := c.String("by")
+	if !slices.Contains(kinds, by) {
+		return "", wrongUsage("--by %s is none of %s", by, strings.Join(kinds, ", "))
+	}
+	return by, nil
+}
+
+// topFlag is --top; topRows leaves as many rows as it says.
+func topFlag() cli.Flag {
+	return &cli.IntFlag{Name: "top", Usage: "only so many rows (default: all)"}
+}
+
+func topRows[R any](c *call, rows []R) []R {
+	if n := c.Int("top"); n > 0 {
+		return rows[:min(n, len(rows))]
+	}
+	return rows
+}

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -82,18 +81,19 @@ Fields: by, total_bytes, rows (broker, log_dir, topic, partition, replicas, size
     barnabas disk --by topic --top 10
     barnabas disk --by partition --topic orders --broker 2 -o json`,
 		flags: []cli.Flag{
-			&cli.StringFlag{Name: "by", Value: "dir", Usage: "what a row is: " + strings.Join(diskKinds, ", ")},
+			byFlag(diskKinds, "dir"),
 			&cli.IntFlag{Name: "broker", Value: -1, DefaultText: "all", Usage: "only the broker with this `ID`"},
 			&cli.StringFlag{Name: "topic", Usage: "only replicas of `TOPIC`"},
 			&cli.StringFlag{Name: "sort", Value: "size", Usage: "size with the largest first, or name"},
-			&cli.IntFlag{Name: "top", Usage: "only so many rows (default: all)"},
+			topFlag(),
 		},
 		run: func(c *call) (document, error) {
-			by, order := c.String("by"), c.String("sort")
-			switch {
-			case !slices.Contains(diskKinds, by):
-				return nil, wrongUsage("--by %s is none of %s", by, strings.Join(diskKinds, ", "))
-			case order != "size" && order != "name":
+			by, err := c.kind(diskKinds)
+			if err != nil {
+				return nil, err
+			}
+			order := c.String("sort")
+			if order != "size" && order != "name" {
 				return nil, wrongUsage("--sort %s is neither size nor name", order)
 			}
 			if c.IsSet("topic") {
@@ -117,9 +117,7 @@ Fields: by, total_bytes, rows (broker, log_dir, topic, partition, replicas, size
 			if order == "size" {
 				slices.SortStableFunc(d.Rows, func(a, b diskLine) int { return cmp.Compare(b.Size, a.Size) })
 			}
-			if top := c.Int("top"); top > 0 {
-				d.Rows = d.Rows[:min(top, len(d.Rows))]
-			}
+			d.Rows = topRows(c, d.Rows)
 			return d, nil
 		},
 	}.build()

@@ -57,7 +57,7 @@ Fields: group, state, type, members, topics, lag, error.
 		flags: []cli.Flag{
 			&cli.StringFlag{Name: "state", Usage: "only groups in one of these `STATES`, separated by commas"},
 			&cli.StringFlag{Name: "sort", Value: "name", Usage: "name, or lag with the largest first"},
-			&cli.IntFlag{Name: "top", Usage: "only so many (default: all)"},
+			topFlag(),
 		},
 		run: listGroups,
 	}.build()
@@ -98,9 +98,7 @@ func listGroups(c *call) (document, error) {
 	if order == "lag" {
 		slices.SortStableFunc(d.Groups, func(a, b groupLine) int { return cmp.Compare(orNone(b.Lag), orNone(a.Lag)) })
 	}
-	if top := c.Int("top"); top > 0 {
-		d.Groups = d.Groups[:min(top, len(d.Groups))]
-	}
+	d.Groups = topRows(c, d.Groups)
 	return d, nil
 }
 

@@ -3,10 +3,8 @@ package native
 import (
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
-	"strconv"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/urfave/cli/v2"
@@ -26,18 +24,6 @@ func readPlan(path string) (plan.Assignment, error) {
 		path = "/dev/stdin"
 	}
 	return tools.ReadReassignment(path)
-}
-
-func throttleFlag() cli.Flag {
-	return &cli.StringFlag{Name: "throttle", Usage: "hold replication of what moves back to `RATE`, such as 80MB/s, and wait for the end to take that back"}
-}
-
-// rate is what --throttle says; -1 without it.
-func (c *call) rate() (int64, error) {
-	if !c.IsSet("throttle") {
-		return -1, nil
-	}
-	return readRate(c.String("throttle"))
 }
 
 func reassignRun() *cli.Command {
@@ -227,85 +213,6 @@ func reassignWatch() *cli.Command {
 	}.build()
 }
 
-// unthrottleAll takes back what throttles there are, but for what still moves.
-func (c *call) unthrottleAll() error {
-	topics, err := c.cluster.ThrottledTopics(c.ctx)
-	if err != nil {
-		return err
-	}
-	return c.cluster.Unthrottle(c.ctx, topics)
-}
-
-type verifyDocument struct {
-	Version    int          `json:"version"`
-	Complete   bool         `json:"complete"`
-	Partitions []verifyLine `json:"partitions"`
-}
-
-type verifyLine struct {
-	Topic     string  `json:"topic"`
-	Partition int32   `json:"partition"`
-	Wanted    []int32 `json:"wanted_replicas"`
-	Replicas  []int32 `json:"replicas"`
-	State     string  `json:"state"` // complete, moving, different or missing
-}
-
-func (d *verifyDocument) show(w io.Writer) {
-	rows := [][]string{{"PARTITION", "WANTED", "REPLICAS", "STATE"}}
-	for _, p := range d.Partitions {
-		rows = append(rows, []string{plan.Partition{Topic: p.Topic, ID: p.Partition}.String(), ids(p.Wanted), ids(p.Replicas), p.State})
-	}
-	columns(w, rows)
-}
-
-func verified(targets, now plan.Assignment, active cluster.Moves) *verifyDocument {
-	d := &verifyDocument{documentVersion, true, []verifyLine{}}
-	for _, p := range targets.Partitions() {
-		replicas, there := now[p]
-		_, moving := active[p]
-		state := "different"
-		switch {
-		case !there:
-			state = "missing"
-		case moving:
-			state = "moving"
-		case slices.Equal(replicas, targets[p]):
-			state = "complete"
-		}
-		d.Complete = d.Complete && state == "complete"
-		d.Partitions = append(d.Partitions, verifyLine{p.Topic, p.ID, targets[p], listed(replicas), state})
-	}
-	return d
-}
-
-func reassignVerify() *cli.Command {
-	return command{
-		name: "verify", usage: "compare a plan with what is", arguments: "FILE", least: 1, most: 1,
-		help: `Tells of each partition whether it is where the plan wants it: complete, moving, different (and nothing moves it) or missing. Ends with 1 unless all is complete. It changes nothing; throttles that are left over are taken back by 'barnabas reassign throttle off'.
-
-Fields: complete, partitions (topic, partition, wanted_replicas, replicas, state).`,
-		run: func(c *call) (document, error) {
-			targets, err := readPlan(c.Args().First())
-			if err != nil {
-				return nil, err
-			}
-			active, err := c.cluster.Moves(c.ctx)
-			if err != nil {
-				return nil, err
-			}
-			now, _, err := c.cluster.Replicas(c.ctx, topicsOf(targets))
-			if err != nil {
-				return nil, err
-			}
-			d := verified(targets, now, active)
-			if !d.Complete {
-				return d, Failed
-			}
-			return d, nil
-		},
-	}.build()
-}
-
 func reassignCancel() *cli.Command {
 	return command{
 		name: "cancel", usage: "end reassignments where they are", arguments: "[FILE]", most: 1, alters: true,
@@ -364,98 +271,4 @@ Fields: dry_run, changes (kind, name, action, what, from, to, done, error).`,
 			return d, nil
 		},
 	}.build()
-}
-
-func reassignThrottle() *cli.Command {
-	return command{
-		name: "throttle", usage: "change the throttle of what is being reassigned, or take left over ones back", arguments: "RATE|off", least: 1, most: 1, alters: true,
-		help: `Holds replication of all that is being reassigned back to RATE, such as 80MB/s, whoever started it; 'off' takes every throttle of topics and brokers back. Without anything under way a rate is refused, since nobody would take it back.
-
-Fields: dry_run, changes (kind, name, action, what, from, to, done, error).`,
-		run: func(c *call) (document, error) {
-			word := c.Args().First()
-			before, err := c.cluster.Throttles(c.ctx)
-			if err != nil {
-				return nil, err
-			}
-			active, err := c.cluster.Moves(c.ctx)
-			if err != nil {
-				return nil, err
-			}
-			d := &changes{documentVersion, c.Bool("dry-run"), []change{}}
-			if word == "off" {
-				return d, c.throttleOff(d, before, active)
-			}
-			rate, err := readRate(word)
-			if err != nil {
-				return nil, err
-			}
-			if len(active) == 0 {
-				return nil, errors.New("nothing is being reassigned that could be held back")
-			}
-			return d, c.throttleTo(d, before, active, rate)
-		},
-	}.build()
-}
-
-// throttleOff takes all throttles back, those of what moves too.
-func (c *call) throttleOff(d *changes, before map[int32][]cluster.Setting, active cluster.Moves) error {
-	topics, err := c.cluster.ThrottledTopics(c.ctx)
-	if err != nil {
-		return err
-	}
-	if !d.DryRun {
-		brokers := cluster.ThrottlingOf(active, nil, nil).Brokers
-		for id := range before {
-			brokers = append(brokers, id)
-		}
-		slices.Sort(brokers)
-		err = c.cluster.EndThrottles(c.ctx, topics, slices.Compact(brokers))
-	}
-	for _, id := range sortedIDs(before) {
-		for _, s := range before[id] {
-			_ = d.result(change{Kind: "broker", Name: strconv.Itoa(int(id)), Action: "remove", What: s.Name, From: &s.Value}, err)
-		}
-	}
-	for _, topic := range topics {
-		_ = d.result(change{Kind: "topic", Name: topic, Action: "remove", What: "throttled replicas"}, err)
-	}
-	if err != nil {
-		return exitOf(err)
-	}
-	return nil
-}
-
-func (c *call) throttleTo(d *changes, before map[int32][]cluster.Setting, active cluster.Moves, rate int64) error {
-	var err error
-	var unreachable []int32
-	if !d.DryRun {
-		unreachable, err = c.cluster.Throttle(c.ctx, active, rate)
-	}
-	for _, id := range cluster.ThrottlingOf(active, nil, nil).Brokers {
-		one := change{Kind: "broker", Name: strconv.Itoa(int(id)), Action: "set", What: "throttle", To: words("%s/s", cluster.ByteCount(rate))}
-		for _, s := range before[id] {
-			if n, bad := strconv.ParseInt(s.Value, 10, 64); bad == nil && s.Name == cluster.FollowerThrottleRate {
-				one.From = words("%s/s", cluster.ByteCount(n))
-			}
-		}
-		failure := err
-		if slices.Contains(unreachable, id) {
-			failure = errors.New("it is not registered")
-		}
-		_ = d.result(one, failure)
-	}
-	if err != nil {
-		return exitOf(err)
-	}
-	return nil
-}
-
-func sortedIDs(m map[int32][]cluster.Setting) []int32 {
-	var list []int32
-	for id := range m {
-		list = append(list, id)
-	}
-	slices.Sort(list)
-	return list
 }

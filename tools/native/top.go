@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -127,23 +126,24 @@ Fields: by, over_seconds, rows (broker, topic, group, messages_per_second, bytes
     barnabas top --watch
     barnabas top --by group --over 10s -o json`,
 		flags: []cli.Flag{
-			&cli.StringFlag{Name: "by", Value: "topic", Usage: "what a row is: " + strings.Join(topKinds, ", ")},
+			byFlag(topKinds, "topic"),
 			&cli.DurationFlag{Name: "over", Value: 2 * time.Second, Usage: "how far apart the first two readings are"},
 			&cli.StringFlag{Name: "sort", Value: "rate", Usage: "rate, or name"},
-			&cli.IntFlag{Name: "top", Usage: "only so many rows (default: all)"},
+			topFlag(),
 		},
 		run: func(c *call) (document, error) {
-			by, order := c.String("by"), c.String("sort")
+			by, err := c.kind(topKinds)
+			if err != nil {
+				return nil, err
+			}
+			order := c.String("sort")
 			switch {
-			case !slices.Contains(topKinds, by):
-				return nil, wrongUsage("--by %s is none of %s", by, strings.Join(topKinds, ", "))
 			case order != "rate" && order != "name":
 				return nil, wrongUsage("--sort %s is neither rate nor name", order)
 			case c.Duration("over") <= 0:
 				return nil, wrongUsage("--over has to be longer than nothing")
 			}
 			before := last
-			var err error
 			if before == nil {
 				if before, err = c.cluster.Reading(c.ctx, time.Now); err != nil {
 					return nil, err
@@ -163,9 +163,7 @@ Fields: by, over_seconds, rows (broker, topic, group, messages_per_second, bytes
 			if order == "rate" {
 				d.busiest()
 			}
-			if top := c.Int("top"); top > 0 {
-				d.Rows = d.Rows[:min(top, len(d.Rows))]
-			}
+			d.Rows = topRows(c, d.Rows)
 			return d, nil
 		},
 	}.build()
