@@ -58,15 +58,16 @@ func decodeClaims(section string) (claims, error) {
 	return parseClaims(text)
 }
 
-func (c claims) text(name string) (value string, said bool, err error) {
+// text reads a claim that is a text; "" when it is not there.
+func (c claims) text(name string) (string, error) {
 	if c[name] == nil {
-		return "", false, nil
+		return "", nil
 	}
 	value, ok := c[name].(string)
 	if !ok {
-		return "", true, fmt.Errorf("claim %s is no text", name)
+		return "", fmt.Errorf("claim %s is no text", name)
 	}
-	return value, true, nil
+	return value, nil
 }
 
 func (c claims) seconds(name string) (value float64, said bool, err error) {
@@ -103,7 +104,7 @@ func (c claims) texts(name string) ([]string, error) {
 
 // subject is who the token is about: a claim with more than blanks in it, which are cut off around it.
 func (c claims) subject(name string) (string, error) {
-	value, _, err := c.text(name)
+	value, err := c.text(name)
 	if err != nil {
 		return "", err
 	}

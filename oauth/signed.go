@@ -86,11 +86,11 @@ func (s *Signed) read(token string, now time.Time) (Bearer, error) {
 // meant checks for whom the token is, and from whom. A token that is for somebody is refused by who does not know his own name.
 func (s *Signed) meant(c claims) error {
 	for _, name := range []string{"iss", "sub", "jti"} {
-		if _, _, err := c.text(name); err != nil {
+		if _, err := c.text(name); err != nil {
 			return err
 		}
 	}
-	if issuer, _, _ := c.text("iss"); s.issuer != "" && issuer != s.issuer {
+	if issuer, _ := c.text("iss"); s.issuer != "" && issuer != s.issuer {
 		return fmt.Errorf("the token is from %q, not from %q", issuer, s.issuer)
 	}
 	audience, err := c.texts("aud")

@@ -75,7 +75,7 @@ func (u *Unsecured) read(token string) (b Bearer, scope []string, err error) {
 	if err != nil {
 		return b, nil, err
 	}
-	if algorithm, _, _ := header.text("alg"); algorithm != "none" {
+	if algorithm, _ := header.text("alg"); algorithm != "none" {
 		return b, nil, errors.New("the token says that it is signed")
 	}
 	c, err := decodeClaims(sections[1])
@@ -98,7 +98,7 @@ func (u *Unsecured) read(token string) (b Bearer, scope []string, err error) {
 		b.Issued = moment(issued)
 	}
 	// Not trimmed, as with Kafka: a name that another program takes for another is another.
-	if b.Subject, _, err = c.text(u.principalClaim); err == nil && strings.TrimSpace(b.Subject) == "" {
+	if b.Subject, err = c.text(u.principalClaim); err == nil && strings.TrimSpace(b.Subject) == "" {
 		err = fmt.Errorf("claim %s names nobody", u.principalClaim)
 	}
 	if err != nil {

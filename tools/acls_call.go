@@ -146,10 +146,9 @@ func resourceFilters(set *options.Set, pattern kmsg.ACLResourcePatternType) []ac
 }
 
 // needs are those of the roles that were named, or the operations that were spelled out.
-func needs(set *options.Set) ([]acl.Need, error) {
+func needs(set *options.Set) []acl.Need {
 	if !set.Has("producer") && !set.Has("consumer") {
-		ops, err := readOperations(set)
-		return []acl.Need{{Resource: kmsg.ACLResourceTypeAny, Operations: ops}}, err
+		return []acl.Need{{Resource: kmsg.ACLResourceTypeAny, Operations: readOperations(set)}}
 	}
 	var all []acl.Need
 	if set.Has("producer") {
@@ -161,17 +160,13 @@ func needs(set *options.Set) ([]acl.Need, error) {
 	if set.Has("consumer") {
 		all = append(all, acl.ConsumerNeeds()...)
 	}
-	return all, nil
+	return all
 }
 
 // entriesAsked lists the entries of each resource.
 func entriesAsked(set *options.Set, filters []acl.Filter) ([]aclsOn, error) {
-	needed, err := needs(set)
-	if err != nil {
-		return nil, err
-	}
 	var on []aclsOn
-	for _, n := range needed {
+	for _, n := range needs(set) {
 		entries, err := entriesOf(set, n.Operations)
 		if err != nil {
 			return nil, err
@@ -238,17 +233,17 @@ func readPrincipals(texts []string) ([]acl.Principal, error) {
 	return principals, nil
 }
 
-func readOperations(set *options.Set) ([]kmsg.ACLOperation, error) {
+func readOperations(set *options.Set) []kmsg.ACLOperation {
 	texts := set.Values("operation")
 	if len(texts) == 0 {
-		return []kmsg.ACLOperation{kmsg.ACLOperationAll}, nil
+		return []kmsg.ACLOperation{kmsg.ACLOperationAll}
 	}
 	var ops []kmsg.ACLOperation
 	for _, text := range texts {
 		op, _ := kmsg.ParseACLOperation(strings.TrimSpace(text)) // what is unknown makes no sense for any resource
 		ops = append(ops, op)
 	}
-	return ops, nil
+	return ops
 }
 
 // allOperations are those that may be allowed or denied, in the order of the protocol.

@@ -87,7 +87,7 @@ func exportedOffsets(resets map[string]map[plan.Partition]int64, one bool) strin
 }
 
 // scope lists the partitions whose offsets are to be reset.
-func (g groupTool) scope(group string, committed map[plan.Partition]int64) ([]plan.Partition, error) {
+func (g groupTool) scope(committed map[plan.Partition]int64) ([]plan.Partition, error) {
 	switch {
 	case g.set.Has("all-topics"):
 		return cluster.PartitionsOf(committed), nil
@@ -105,7 +105,7 @@ func (g groupTool) newOffsets(group string) (map[plan.Partition]int64, error) {
 	}
 	var partitions []plan.Partition
 	if !g.set.Has("from-file") {
-		if partitions, err = g.scope(group, committed); err != nil {
+		if partitions, err = g.scope(committed); err != nil {
 			return nil, err
 		}
 	}

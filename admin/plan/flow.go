@@ -53,12 +53,12 @@ func (n *network) connect(e edge) int {
 	return i
 }
 
-// push sends units one after the other along the cheapest way that is left, and says how many arrived.
-func (n *network) push(source, sink, units int) int {
-	for sent := range units {
+// push sends units one after the other along the cheapest way that is left, as many as get through.
+func (n *network) push(source, sink, units int) {
+	for range units {
 		via := n.cheapest(source, sink)
 		if via == nil {
-			return sent
+			return
 		}
 		for at := sink; at != source; {
 			e := &n.edges[via[at]]
@@ -71,7 +71,6 @@ func (n *network) push(source, sink, units int) int {
 			}
 		}
 	}
-	return units
 }
 
 // cheapest finds the cheapest way with room: for each node on it the edge that leads there. Going against an edge takes a unit back. Nodes are visited in the order in which they were reached,

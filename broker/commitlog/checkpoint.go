@@ -10,9 +10,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -82,16 +83,7 @@ func shortRead(err error) error {
 // appendOffsetCheckpoint encodes a checkpoint of offsets: the version, the number of entries, then "topic partition offset"
 // lines. Kafka writes them in no order; we sort, so that equal states are equal files.
 func appendOffsetCheckpoint(dst []byte, offsets map[TopicPartition]int64) []byte {
-	tps := make([]TopicPartition, 0, len(offsets))
-	for tp := range offsets {
-		tps = append(tps, tp)
-	}
-	sort.Slice(tps, func(i, j int) bool {
-		if tps[i].Topic != tps[j].Topic {
-			return tps[i].Topic < tps[j].Topic
-		}
-		return tps[i].Partition < tps[j].Partition
-	})
+	tps := slices.SortedFunc(maps.Keys(offsets), TopicPartition.compare)
 	dst = fmt.Appendf(dst, "%d\n%d\n", checkpointVersion, len(tps))
 	for _, tp := range tps {
 		dst = fmt.Appendf(dst, "%s %d %d\n", tp.Topic, tp.Partition, offsets[tp])
