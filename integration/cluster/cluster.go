@@ -81,10 +81,12 @@ func Barnabas(t testing.TB, properties string) *exec.Cmd {
 // Kafka is Apache Kafka's own broker.
 func Kafka(version string) Program {
 	return func(t testing.TB, properties string) *exec.Cmd {
-		lib := lane.KafkaJars(t, version)
-		log4j := filepath.Join(filepath.Dir(properties), "log4j.properties")
+		lib, home := lane.KafkaJars(t, version), filepath.Dir(properties)
+		log4j := filepath.Join(home, "log4j.properties")
 		require.NoError(t, os.WriteFile(log4j, []byte("log4j.rootLogger=INFO, out\nlog4j.appender.out=org.apache.log4j.ConsoleAppender\nlog4j.appender.out.layout=org.apache.log4j.PatternLayout\nlog4j.appender.out.layout.ConversionPattern=[%d] %p %m (%c)%n\n"), 0o600))
-		return exec.Command(lane.Java(t), "-Xmx512m", "-Xms64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Dlog4j.configuration=file:"+log4j, "-cp", lib+"/*", "kafka.Kafka", properties)
+		return exec.Command(lane.Java(t), "-Xmx512m", "-Xms64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto",
+			"-Djava.io.tmpdir="+home, // a JVM that is killed leaves its codecs there
+			"-Dlog4j.configuration=file:"+log4j, "-cp", lib+"/*", "kafka.Kafka", properties)
 	}
 }
 

@@ -63,7 +63,7 @@ log4j.appender.out.layout.ConversionPattern=[%d] %p %m (%c)%n
 log4j.logger.org.apache.kafka.clients=WARN
 log4j.logger.org.apache.kafka.common=WARN
 `), 0o600))
-	p := &program{name: name, log: filepath.Join(dir, "log"), args: append([]string{"-Dlog4j.configuration=file:" + log4j, "-cp", classpath, class}, args...)}
+	p := &program{name: name, log: filepath.Join(dir, "log"), args: append([]string{"-Djava.io.tmpdir=" + dir, "-Dlog4j.configuration=file:" + log4j, "-cp", classpath, class}, args...)} // one that is killed leaves its codecs and RocksDB in the folder for temporary files
 	p.start(t)
 	t.Cleanup(func() {
 		p.kill()
