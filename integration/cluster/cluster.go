@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -29,43 +28,6 @@ const (
 	startTimeout = 3 * time.Minute
 	stopTimeout  = 2 * time.Minute
 )
-
-var build struct {
-	sync.Once
-	path string
-	err  error
-}
-
-// Binary builds the program once for the test process and returns its path. $BARNABAS_BINARY names another to test instead, such as one that is about to be released.
-func Binary(t testing.TB) string {
-	t.Helper()
-	build.Do(func() {
-		if build.path = os.Getenv("BARNABAS_BINARY"); build.path != "" {
-			return
-		}
-		root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
-		if err != nil {
-			build.err = err
-			return
-		}
-		dir, err := os.MkdirTemp("", "barnabas-bin-")
-		if err != nil {
-			build.err = err
-			return
-		}
-		if build.err = os.Chmod(dir, 0o755); build.err != nil { // tests also run it as another user
-			return
-		}
-		build.path = filepath.Join(dir, "barnabas")
-		cmd := exec.Command("go", "build", "-o", build.path, ".")
-		cmd.Dir = strings.TrimSpace(string(root))
-		if out, err := cmd.CombinedOutput(); err != nil {
-			build.err = fmt.Errorf("%w: %s", err, out)
-		}
-	})
-	require.NoError(t, build.err)
-	return build.path
-}
 
 // Port returns a port of 127.0.0.1 for a program, see lane.
 func Port(t testing.TB) int { return lane.Port(t) }
