@@ -108,7 +108,7 @@ func (a *Admin) apply(spec IncrementalSpec, configs map[string]string) (order []
 			if err != nil {
 				return nil, err
 			}
-			configs[op.Name] = strings.Join(editList(op.Op, list, strings.Split(*op.Value, ",")), ",")
+			configs[op.Name] = strings.Join(editList(op.Op, list, splitItems(*op.Value)), ",")
 			order = append(order, op.Name)
 		default:
 			return nil, failed(kerr.InvalidRequest, "Unknown operations type %d", op.Op)
@@ -148,16 +148,22 @@ func (a *Admin) listOf(r Resource, op ConfigOp, configs map[string]string) ([]st
 	return strings.Split(value, ","), nil
 }
 
+// splitItems are those of a list as an append or subtract gives it: empty ones at its end are none, as with Java's split.
+func splitItems(value string) []string {
+	list := strings.Split(value, ",")
+	for len(list) > 0 && list[len(list)-1] == "" && value != "" {
+		list = list[:len(list)-1]
+	}
+	return list
+}
+
+// editList adds items that the list does not hold yet, or takes items out of it. What is given twice is added twice, as by Kafka.
 func editList(op OpType, list, items []string) []string {
 	if op == OpSubtract {
 		return slices.DeleteFunc(list, func(s string) bool { return slices.Contains(items, s) })
 	}
-	for _, item := range items {
-		if !slices.Contains(list, item) {
-			list = append(list, item)
-		}
-	}
-	return list
+	fresh := slices.DeleteFunc(slices.Clone(items), func(s string) bool { return slices.Contains(list, s) })
+	return append(list, fresh...)
 }
 
 // alter applies one change to one resource. change gets the configuration that is there and answers the new one.

@@ -2,7 +2,6 @@ package admin
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sort"
 	"strconv"
@@ -11,6 +10,7 @@ import (
 	"github.com/sirupsen/logrus"
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"barnabas/config"
 	"barnabas/zkstate"
 )
 
@@ -280,8 +280,8 @@ func canonical(t ConfigType, value string) string {
 			return strconv.FormatInt(n, 10)
 		}
 	case TypeDouble:
-		if f, err := strconv.ParseFloat(trimmed, 64); err == nil {
-			return JavaDouble(f)
+		if f, err := config.ParseDouble(trimmed); err == nil {
+			return config.FormatDouble(f)
 		}
 	case TypeList:
 		parts := strings.Split(trimmed, ",")
@@ -291,22 +291,4 @@ func canonical(t ConfigType, value string) string {
 		return strings.Join(parts, ",")
 	}
 	return value
-}
-
-// JavaDouble writes a number as Double.toString does: at least one digit after the point, and with an exponent
-// below a thousandth and from ten million on.
-func JavaDouble(f float64) string {
-	if abs := max(f, -f); f != 0 && (abs < 1e-3 || abs >= 1e7) {
-		mantissa, exponent, _ := strings.Cut(strconv.FormatFloat(f, 'E', -1, 64), "E")
-		if !strings.Contains(mantissa, ".") {
-			mantissa += ".0"
-		}
-		n, _ := strconv.Atoi(exponent)
-		return fmt.Sprintf("%sE%d", mantissa, n)
-	}
-	s := strconv.FormatFloat(f, 'f', -1, 64)
-	if !strings.Contains(s, ".") {
-		s += ".0"
-	}
-	return s
 }

@@ -58,6 +58,10 @@ func number(text string) int64 {
 	return n
 }
 
+// storeKeys are the settings of key stores and trust stores, which change while the broker runs behind a listener's prefix only.
+var storeKeys = []string{"ssl.key.password", "ssl.keystore.certificate.chain", "ssl.keystore.key", "ssl.keystore.location", "ssl.keystore.password", "ssl.keystore.type",
+	"ssl.truststore.certificates", "ssl.truststore.location", "ssl.truststore.password", "ssl.truststore.type"}
+
 // validateBroker judges a broker's whole dynamic configuration, or the default of all brokers. stored is what stands there.
 func (a *Admin) validateBroker(r Resource, configs, stored map[string]string) error {
 	refuse := func(names []string, why, set string) error {
@@ -74,7 +78,7 @@ func (a *Admin) validateBroker(r Resource, configs, stored map[string]string) er
 		switch {
 		case known && !prefixed && key.Mode == ReadOnly:
 			readOnly = append(readOnly, name)
-		case known && !prefixed && strings.HasPrefix(name, "ssl."):
+		case slices.Contains(storeKeys, name):
 			bare = append(bare, name)
 		case known && !prefixed && key.Mode == PerBroker, prefixed && !slices.Contains(clusterWideOnListeners, base):
 			perBroker = append(perBroker, name)
@@ -102,6 +106,13 @@ func (a *Admin) validateBroker(r Resource, configs, stored map[string]string) er
 			return err
 		}
 	}
+	for _, name := range names {
+		if key, known := a.brokerKey(name); known && key.Mode == ReadOnly {
+			if err := a.cfg.Table.CheckBroker(name, configs[name]); err != nil {
+				return invalidTogether("org.apache.kafka.common.config.ConfigException: " + err.Error())
+			}
+		}
+	}
 	if err := a.judge(r, configs, stored); err != nil {
 		return err
 	}
@@ -111,9 +122,13 @@ func (a *Admin) validateBroker(r Resource, configs, stored map[string]string) er
 	return nil
 }
 
+// checkBroker judges one value. What may not change while the broker runs and stands behind a listener's prefix nevertheless is looked at only with all the rest.
 func (a *Admin) checkBroker(name, value string) error {
 	if _, ok := quotaKeys[name]; ok {
 		return checkAtLeastZero(name, value)
+	}
+	if key, known := a.brokerKey(name); known && key.Mode == ReadOnly {
+		return nil
 	}
 	return a.cfg.Table.CheckBroker(name, value)
 }

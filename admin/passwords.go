@@ -78,8 +78,13 @@ func (a *Admin) judge(r Resource, configs, stored map[string]string) error {
 	for _, name := range changedPasswords(configs, stored) {
 		plain[name] = configs[name]
 	}
-	if err := a.cfg.Judge(r.Name == "", plain); err != nil {
-		return invalidTogether(err.Error())
+	err := a.cfg.Judge(r.Name == "", plain)
+	var contradiction *config.ContradictionError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &contradiction):
+		return failed(kerr.InvalidRequest, "%s", contradiction.Error())
 	}
-	return nil
+	return invalidTogether(err.Error())
 }

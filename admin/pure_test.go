@@ -128,14 +128,6 @@ func TestListsAreAppendedToAndSubtractedFromWithoutDoubles(t *testing.T) {
 	assert.Equal(t, []string{"compact"}, editList(OpSubtract, []string{"delete", "compact"}, []string{"delete", "x"}))
 }
 
-// The right column is what Java 17's Double.toString answers.
-func TestDoublesAreWrittenAsJavaWritesThem(t *testing.T) {
-	for f, want := range map[float64]string{0: "0.0", 50: "50.0", 0.5: "0.5", 1e7: "1.0E7", 9999999: "9999999.0", 12345678.9: "1.23456789E7",
-		0.001: "0.001", 0.0001: "1.0E-4", 0.00012: "1.2E-4", -2.5: "-2.5", 1e21: "1.0E21"} {
-		assert.Equal(t, want, JavaDouble(f))
-	}
-}
-
 func TestAQuotaFilterMatchesNamesDefaultsAndAbsence(t *testing.T) {
 	alice, app := "alice", "app"
 	user, userApp, defaultUser, client := QuotaEntity{{UserPart, &alice}}, QuotaEntity{{UserPart, &alice}, {ClientIDPart, &app}},

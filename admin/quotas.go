@@ -12,6 +12,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"barnabas/config"
 	"barnabas/zkstate"
 )
 
@@ -157,7 +158,7 @@ func quotaText(op QuotaOp, keys map[string]ConfigType) (string, error) {
 		return "", failed(kerr.InvalidRequest, "Invalid configuration key %s", op.Key)
 	}
 	if t == TypeDouble {
-		return JavaDouble(op.Value), nil
+		return config.FormatDouble(op.Value), nil
 	}
 	// A negative whole number misses itself by one here, as in Kafka, and so is refused.
 	const epsilon = 1e-6

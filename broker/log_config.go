@@ -24,7 +24,7 @@ func logConfig(broker *config.Values, topic map[string]string) commitlog.Config 
 		return n
 	}
 	truth := func(name string) bool { return strings.EqualFold(get(name), "true") }
-	ratio, _ := strconv.ParseFloat(get("min.cleanable.dirty.ratio"), 64)
+	ratio, _ := config.ParseDouble(get("min.cleanable.dirty.ratio"))
 
 	c := commitlog.Config{
 		SegmentBytes:           int32(long("segment.bytes")),

@@ -1,7 +1,6 @@
 package broker
 
 import (
-	"errors"
 	"fmt"
 
 	"barnabas/config"
@@ -13,8 +12,12 @@ var threadCounts = []string{"num.io.threads", "num.network.threads", "num.replic
 // checkThreadCounts refuses what is too far from now, in Kafka's words.
 func checkThreadCounts(now, then *config.Values) error {
 	const refused = "org.apache.kafka.common.config.ConfigException: Dynamic thread count update validation failed for %s=%d, value should %s the current value %d"
+	const tooFew = "org.apache.kafka.common.config.ConfigException: Dynamic thread count update validation failed for %s=%d, value should be at least 1"
 	for _, name := range threadCounts {
 		switch n, m := now.Int(name), then.Int(name); {
+		case m == n:
+		case m < 1:
+			return fmt.Errorf(tooFew, name, m)
 		case m < n/2:
 			return fmt.Errorf(refused, name, m, "be at least half", n)
 		case m > n*2:
@@ -24,9 +27,7 @@ func checkThreadCounts(now, then *config.Values) error {
 	const cleaners = "org.apache.kafka.common.config.ConfigException: Log cleaner threads "
 	switch n, m := now.Int("log.cleaner.threads"), then.Int("log.cleaner.threads"); {
 	case m == n:
-		return nil // also none, if that is what the file says
-	case m < 1:
-		return errors.New(cleaners + "should be at least 1")
+		return nil
 	case m < n/2:
 		return fmt.Errorf(cleaners+"cannot be reduced to less than half the current value %d", n)
 	case m > n*2:

@@ -30,8 +30,7 @@ func TestThreadCountsChangeByAFactorOfTwoAtATime(t *testing.T) {
 		{"log.cleaner.threads", "1", "2", ""},
 		{"log.cleaner.threads", "2", "9", "Log cleaner threads cannot be increased to more than double the current value 2"},
 		{"log.cleaner.threads", "4", "1", "Log cleaner threads cannot be reduced to less than half the current value 4"},
-		{"log.cleaner.threads", "1", "0", "Log cleaner threads should be at least 1"},
-		{"log.cleaner.threads", "0", "0", ""},
+		{"num.replica.fetchers", "1", "0", "Dynamic thread count update validation failed for num.replica.fetchers=0, value should be at least 1"},
 	} {
 		err := checkThreadCounts(with(c.name, c.now), with(c.name, c.then))
 		if c.refusal == "" {

@@ -118,9 +118,9 @@ func TestStartIsRefusedWithTheNameOfTheKeyAtFault(t *testing.T) {
 		"inter.broker.protocol.version=2.3":             "inter.broker.protocol.version",
 		"inter.broker.protocol.version=4.0":             "inter.broker.protocol.version",
 		"inter.broker.protocol.version=x":               "inter.broker.protocol.version",
-		"log.retention.ms=0":                            "log.retention.ms",
-		"queued.max.request.bytes=100":                  "queued.max.request.bytes",
-		"replica.fetch.wait.max.ms=40000":               "replica.fetch.wait.max.ms",
+		"log.cleaner.threads=0":                         "log.cleaner.threads",
+		"offsets.commit.required.acks=4":                "offsets.commit.required.acks",
+		"offsets.topic.compression.codec=5":             "offsets.topic.compression.codec",
 		"listeners=PLAINTEXT://h:9,PLAINTEXT://h:10":    "listeners",
 		"principal.builder.class=org.example.Builder":   "principal.builder.class",
 		"listeners=INSIDE://h:9":                        "listeners",
@@ -218,4 +218,10 @@ func TestKeysBesideKafkas(t *testing.T) {
 		require.Nil(t, Broker.Lookup(k.Name), "a key of ours must not stand in for one of Kafka's")
 		require.Equal(t, ReadOnly, k.Update)
 	}
+}
+
+func TestWhatIsActedOnIsNotSaidToHaveNoEffect(t *testing.T) {
+	v, err := New(map[string]string{"log.message.downconversion.enable": "false", "log.message.format.version": "2.8", "replica.socket.receive.buffer.bytes": "1", "num.io.threads": "9"})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"num.io.threads"}, v.WithoutEffect())
 }

@@ -15,6 +15,9 @@ var hostName = regexp.MustCompile(`^[0-9a-zA-Z\-%._:]*$`)
 func (v *Values) MaxConnectionsOf() (map[string]int, error) {
 	most := map[string]int{}
 	for _, item := range v.List(connectionsOverrides) {
+		if item == "" {
+			continue
+		}
 		at := strings.LastIndexByte(item, ':') // an address of IPv6 has more of them
 		if at < 0 {
 			return nil, v.badOverride("%q is not of the form host:number", item)
@@ -42,7 +45,7 @@ func (v *Values) checkConnections() error {
 		return err
 	}
 	if v.Int("max.connections.per.ip") == 0 && len(overrides) == 0 {
-		return &InvalidError{Name: "max.connections.per.ip", Value: "0", Reason: "may be zero only if max.connections.per.ip.overrides says who may connect"}
+		return &ContradictionError{"max.connections.per.ip can be set to zero only if max.connections.per.ip.overrides property is set."}
 	}
 	return nil
 }

@@ -22,8 +22,9 @@ func TestExceptionsToTheLimitOfAnAddress(t *testing.T) {
 }
 
 func TestLimitsOfConnectionsThatContradictThemselvesAreRefused(t *testing.T) {
+	_, err := New(map[string]string{"max.connections.per.ip": "0"})
+	require.EqualError(t, err, "requirement failed: max.connections.per.ip can be set to zero only if max.connections.per.ip.overrides property is set.")
 	for _, bad := range []map[string]string{
-		{"max.connections.per.ip": "0"},
 		{"max.connections.per.ip.overrides": "10.0.0.1"},
 		{"max.connections.per.ip.overrides": "10.0.0.1:many"},
 		{"max.connections.per.ip.overrides": "10.0.0.1:99999999999"},

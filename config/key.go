@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 )
@@ -81,6 +80,11 @@ func (e *InvalidError) Error() string {
 	return fmt.Sprintf("Invalid value %s for configuration %s: %s", e.Value, e.Name, e.Reason)
 }
 
+// ContradictionError says that settings which are legal one by one do not go together. Its text is the one that Kafka's has.
+type ContradictionError struct{ Reason string }
+
+func (e *ContradictionError) Error() string { return "requirement failed: " + e.Reason }
+
 // Check tells whether value is legal for the key: first its type, then its valid range. The error is an [*InvalidError].
 func (k *Key) Check(value string) error {
 	shown, reason := k.check(value)
@@ -109,14 +113,11 @@ func (k *Key) check(value string) (shown, reason string) {
 		}
 		v.number, value = float64(n), strconv.FormatInt(n, 10)
 	case Double:
-		f, err := strconv.ParseFloat(value, 64)
-		if err != nil || math.IsNaN(f) {
+		f, err := ParseDouble(value)
+		if err != nil {
 			return value, "Not a number of type DOUBLE"
 		}
-		v.number = f
-		if value = strconv.FormatFloat(f, 'f', -1, 64); !strings.Contains(value, ".") {
-			value += ".0" // as Java writes a double
-		}
+		v.number, value = f, FormatDouble(f)
 	case List:
 		v.items = SplitList(value)
 		value = "[" + strings.Join(v.items, ", ") + "]"

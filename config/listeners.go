@@ -78,7 +78,7 @@ func (v *Values) Listeners() ([]Listener, error) {
 
 // AdvertisedListeners returns the addresses to publish; an empty host is left to the caller, who knows this machine's name.
 func (v *Values) AdvertisedListeners() ([]Listener, error) {
-	if list, set := v.Lookup("advertised.listeners"); set && list != "" {
+	if list, set := v.Lookup("advertised.listeners"); set {
 		return ParseListeners("advertised.listeners", list, v.String("listener.security.protocol.map"))
 	}
 	listeners, err := v.Listeners()

@@ -56,8 +56,10 @@ func ParseProtocolVersion(name string) (ProtocolVersion, error) {
 			return ProtocolVersion(i), nil
 		}
 	}
-	return 0, fmt.Errorf("Version %s is not a valid version", name)
+	return 0, noVersion(name)
 }
+
+func noVersion(name string) error { return fmt.Errorf("Version %s is not a valid version", name) }
 
 func mustProtocolVersion(name string) ProtocolVersion {
 	v, err := ParseProtocolVersion(name)

@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"slices"
-	"strconv"
 )
 
 // checkTogether holds the rules that no single key's row can state. Each error names a key.
@@ -27,24 +26,17 @@ func (v *Values) checkTogether() error {
 	if v.ProtocolVersion("inter.broker.protocol.version") < V2_4IV1 {
 		return invalid("inter.broker.protocol.version", "Barnabas speaks 2.4 and later between brokers")
 	}
-	if v.ProtocolVersion("inter.broker.protocol.version") > V3_9IV0 {
-		return invalid("inter.broker.protocol.version", "3.9 is the last version with ZooKeeper")
+	if v.Int("log.cleaner.threads") < 1 {
+		return invalid("log.cleaner.threads", "must be at least 1; log.cleaner.enable=false leaves the cleaner out")
 	}
-	for _, name := range []string{"log.retention.ms", "log.retention.minutes", "log.retention.hours"} {
-		if value, set := v.set[name]; set && value != "" {
-			if n, _ := strconv.ParseInt(value, 10, 64); n == 0 || n < -1 {
-				return invalid(name, "must be -1 (no limit) or positive")
-			}
-		}
+	if err := v.checkRequirements(); err != nil {
+		return err
 	}
-	if q := v.Int("queued.max.request.bytes"); q > 0 && q < v.Int("socket.request.max.bytes") {
-		return invalid("queued.max.request.bytes", "must be at least socket.request.max.bytes")
+	if n := v.Int("offsets.commit.required.acks"); n < -1 || n > v.Int("offsets.topic.replication.factor") {
+		return invalid("offsets.commit.required.acks", "must be at least -1 and at most offsets.topic.replication.factor")
 	}
-	if v.Int("replica.fetch.wait.max.ms") > v.Int("replica.lag.time.max.ms") {
-		return invalid("replica.fetch.wait.max.ms", "must not exceed replica.lag.time.max.ms, or idle followers would leave the ISR")
-	}
-	if v.Int("replica.socket.timeout.ms") < v.Int("replica.fetch.wait.max.ms") {
-		return invalid("replica.socket.timeout.ms", "must be at least replica.fetch.wait.max.ms")
+	if n := v.Int("offsets.topic.compression.codec"); n < 0 || n > 4 {
+		return invalid("offsets.topic.compression.codec", "must be 0 (none), 1 (gzip), 2 (snappy), 3 (lz4) or 4 (zstd)")
 	}
 	if err := v.checkConnections(); err != nil {
 		return err
@@ -58,6 +50,38 @@ func (v *Values) checkTogether() error {
 	return v.checkListeners()
 }
 
+// requirement is a rule between keys, with what Kafka says when it is broken.
+type requirement struct {
+	holds bool
+	text  string
+}
+
+// checkRequirements holds the rules that Kafka states in the same words when it starts and when a dynamic setting would break them.
+func (v *Values) checkRequirements() error {
+	asTopic := func(name string) int64 { // what the synonyms give together
+		text, _ := v.TopicDefault(name)
+		return wholeNumber(text)
+	}
+	idle, failed := v.Int("connections.max.idle.ms"), v.Int("connection.failed.authentication.delay.ms")
+	retention, queued := asTopic("retention.ms"), v.Int("queued.max.request.bytes")
+	for _, r := range []requirement{
+		{asTopic("segment.ms") >= 1, "log.roll.ms must be greater than or equal to 1"},
+		{asTopic("segment.jitter.ms") >= 0, "log.roll.jitter.ms must be greater than or equal to 0"},
+		{retention != 0, "log.retention.ms must be unlimited (-1) or, greater than or equal to 1"},
+		{len(v.LogDirs()) > 0, "At least one log directory must be defined via log.dirs or log.dir."},
+		{v.Int("log.cleaner.dedupe.buffer.size")/v.Int("log.cleaner.threads") > 1<<20, "log.cleaner.dedupe.buffer.size must be at least 1MB per cleaner thread."},
+		{v.Int("replica.fetch.wait.max.ms") <= v.Int("replica.socket.timeout.ms"), "replica.socket.timeout.ms should always be at least replica.fetch.wait.max.ms to prevent unnecessary socket timeouts"},
+		{v.Int("replica.fetch.wait.max.ms") <= v.Int("replica.lag.time.max.ms"), "replica.fetch.wait.max.ms should always be less than or equal to replica.lag.time.max.ms to prevent frequent changes in ISR"},
+		{queued <= 0 || queued >= v.Int("socket.request.max.bytes"), "queued.max.request.bytes must be larger or equal to socket.request.max.bytes"},
+		{idle < 0 || failed < idle, fmt.Sprintf("connection.failed.authentication.delay.ms=%d should always be less than connections.max.idle.ms=%d to prevent failed authentication responses from timing out", failed, idle)},
+	} {
+		if !r.holds {
+			return &ContradictionError{r.text}
+		}
+	}
+	return nil
+}
+
 func (v *Values) checkListeners() error {
 	listeners, err := v.Listeners()
 	if err != nil {
@@ -69,6 +93,9 @@ func (v *Values) checkListeners() error {
 	}
 	invalid := func(name, reason string) error {
 		return &InvalidError{Name: name, Value: v.String(name), Reason: reason}
+	}
+	if len(advertised) == 0 {
+		return &ContradictionError{"There must be at least one broker advertised listener."}
 	}
 	if _, both := v.Lookup("security.inter.broker.protocol"); both && v.String("inter.broker.listener.name") != "" {
 		return invalid("inter.broker.listener.name", "only one of inter.broker.listener.name and security.inter.broker.protocol may be set")

@@ -1,6 +1,9 @@
 package config
 
-import "strconv"
+import (
+	"strconv"
+	"strings"
+)
 
 // TopicDefault returns the default of a topic key on a broker with this configuration: that of the first of its synonyms that is set, or
 // the table's. from names the synonym that was set, or is empty.
@@ -27,7 +30,7 @@ func (s Synonym) Convert(value string) string {
 	if s.Factor == 0 {
 		return value
 	}
-	n, err := strconv.ParseInt(value, 10, 64)
+	n, err := strconv.ParseInt(strings.TrimSpace(value), 10, 64)
 	if err != nil {
 		return value
 	}

@@ -116,11 +116,11 @@ var throttledReplica = regexp.MustCompile(`^[0-9]+:[0-9]+$`)
 
 // throttledReplicas accepts nothing, the wildcard *, or a list of partition:broker pairs.
 func throttledReplicas(v Value) string {
-	if len(v.items) == 1 && v.items[0] == "*" {
+	if strings.Join(v.items, "") == "*" {
 		return ""
 	}
 	for _, item := range v.items {
-		if !throttledReplica.MatchString(item) {
+		if item != "" && !throttledReplica.MatchString(item) { // a list may end in a comma
 			return v.name + " must be the literal '*' or a list of replicas in the following format: [partitionId]:[brokerId],[partitionId]:[brokerId],..."
 		}
 	}
@@ -129,7 +129,11 @@ func throttledReplicas(v Value) string {
 
 // protocolVersion accepts every release's name that Kafka 3.9 knows: with or without its internal step, as 2.8 and 2.8-IV1.
 func protocolVersion(v Value) string {
-	if _, err := ParseProtocolVersion(v.text); err != nil {
+	p, err := ParseProtocolVersion(v.text)
+	if err == nil && p > V3_9IV0 {
+		err = noVersion(v.text) // Kafka 3.9 knows the name, and does not serve it
+	}
+	if err != nil {
 		return err.Error()
 	}
 	return ""

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -52,9 +53,8 @@ func New(set map[string]string) (*Values, error) {
 			v.unknown = append(v.unknown, name)
 			continue
 		}
-		// Kafka reads an empty value of these as absent; the others are checked as they stand.
-		if v.set[name] == "" && k.Default == nil {
-			continue
+		if v.set[name] == "" && k.Default == nil && !slices.Contains([]Type{Boolean, Int, Short, Long, Double}, k.Type) {
+			continue // as good as absent
 		}
 		if err := k.Check(v.set[name]); err != nil {
 			return nil, err
@@ -196,7 +196,7 @@ func wholeNumber(text string) int64 {
 
 // Float returns the value of a DOUBLE key.
 func (v *Values) Float(name string) float64 {
-	f, _ := strconv.ParseFloat(strings.TrimSpace(v.String(name)), 64)
+	f, _ := ParseDouble(v.String(name))
 	return f
 }
 
@@ -220,10 +220,11 @@ func (v *Values) ProtocolVersion(name string) ProtocolVersion {
 	return p
 }
 
-// LogDirs returns the directories of the logs.
+// LogDirs returns the directories of the logs. An empty log.dirs is no fall back to log.dir: a template that was filled in badly must not put the data below /tmp.
 func (v *Values) LogDirs() []string {
-	if dirs := v.List("log.dirs"); len(dirs) > 0 {
-		return dirs
+	name := "log.dir"
+	if _, set := v.Lookup("log.dirs"); set {
+		name = "log.dirs"
 	}
-	return []string{v.String("log.dir")}
+	return slices.DeleteFunc(v.List(name), func(dir string) bool { return dir == "" })
 }

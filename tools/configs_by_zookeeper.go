@@ -384,7 +384,7 @@ func clientSetting(kind zkstate.EntityType, s setting) (string, error) {
 	case !slices.Contains(known, s.key):
 		return "", &badArgument{fmt.Sprintf("requirement failed: Unknown Dynamic Configuration: HashSet(%s).", s.key)}
 	case s.key == "request_percentage" || s.key == "controller_mutation_rate":
-		n, err := strconv.ParseFloat(s.value, 64)
+		n, err := config.ParseDouble(s.value)
 		return s.value, badQuota(s, "DOUBLE", n < 0, err)
 	}
 	n, err := strconv.ParseInt(s.value, 10, bits)

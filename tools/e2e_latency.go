@@ -15,7 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"barnabas/admin"
+	"barnabas/config"
 )
 
 // E2ELatency is kafka-e2e-latency, known as kafka.tools.EndToEndLatency before it had a script: how long a record takes from a producer to a consumer, one at a time.
@@ -105,7 +105,7 @@ func (e endToEnd) run(ctx context.Context) error {
 			return err
 		}
 		if n%reportEvery == 0 {
-			fmt.Fprintf(e.stdout, "%d\t%s\n", n, admin.JavaDouble(float64(one.Nanoseconds())/1e6))
+			fmt.Fprintf(e.stdout, "%d\t%s\n", n, config.FormatDouble(float64(one.Nanoseconds())/1e6))
 		}
 		took = append(took, one)
 	}

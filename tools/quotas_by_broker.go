@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"slices"
 	"sort"
-	"strconv"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"barnabas/admin"
 	"barnabas/admin/cluster"
+	"barnabas/config"
 )
 
 // Quotas of clients, users and addresses, and the credentials of users, have APIs of their own (KIP-546, KIP-554).
@@ -83,7 +83,7 @@ func quotaLine(e admin.QuotaDescription) string {
 	}
 	values := make([]string, len(e.Values))
 	for i, v := range e.Values {
-		values[i] = v.Key + "=" + admin.JavaDouble(v.Value)
+		values[i] = v.Key + "=" + config.FormatDouble(v.Value)
 	}
 	sort.Strings(values)
 	return fmt.Sprintf("Quota configs for %s are %s", strings.Join(who, ", "), strings.Join(values, ", "))
@@ -182,7 +182,7 @@ func (s *configsByBroker) alterQuotas(a configsAsked) error {
 	}
 	var ops []admin.QuotaOp
 	for _, add := range a.add {
-		value, err := strconv.ParseFloat(add.value, 64)
+		value, err := config.ParseDouble(add.value)
 		if err != nil {
 			return &badArgument{fmt.Sprintf("Cannot parse quota configuration value for %s: %s", add.key, add.value)}
 		}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"barnabas/admin"
+	"barnabas/config"
 	"barnabas/tools/subcommands"
 )
 
@@ -137,7 +137,7 @@ func (v *verifiable) run(ctx context.Context) {
 	v.tell(now("shutdown_complete"))
 	sent, acked := v.sent.Load(), v.acked.Load()
 	average := 1000 * float64(acked) / float64(max(time.Since(began).Milliseconds(), 1))
-	v.tell(totalEvent{now("tool_data"), sent, acked, v.throughput, json.Number(admin.JavaDouble(average))})
+	v.tell(totalEvent{now("tool_data"), sent, acked, v.throughput, json.Number(config.FormatDouble(average))})
 }
 
 func (v *verifiable) send(n int64, began time.Time) {
