@@ -178,24 +178,25 @@ func (m *mixed) movesThrottled(t *testing.T) {
 	}
 	require.NoError(t, m.client.ProduceSync(ctx, records...).FirstErr())
 	setBrokers(kadm.SetConfig, text(fmt.Sprint(rate)))
-	for _, b := range m.Brokers { // each hears of it by ZooKeeper, and without it the move takes a moment
-		m.eventually(t, fmt.Sprintf("broker %d knows its rates", b.ID), func() error {
-			found, err := m.admin.DescribeBrokerConfigs(ctx, int32(b.ID))
-			if err != nil {
-				return err
-			}
+	// They hear of it by ZooKeeper, and without it the move takes a moment. Kafka 2.4 does not tell of it, but in every mix one of the first two is no such, and either alone holds the move back.
+	m.eventually(t, "one of the first two knows its rates", func() error {
+		found, err := m.admin.DescribeBrokerConfigs(ctx, 1, 2)
+		if err != nil {
+			return err
+		}
+		for _, broker := range found {
 			known := 0
-			for _, c := range found[0].Configs {
+			for _, c := range broker.Configs {
 				if strings.HasSuffix(c.Key, ".replication.throttled.rate") && c.MaybeValue() == fmt.Sprint(rate) {
 					known++
 				}
 			}
-			if known != 2 {
-				return fmt.Errorf("it knows %d", known)
+			if known == 2 {
+				return nil
 			}
-			return nil
-		})
-	}
+		}
+		return errors.New("neither does")
+	})
 	for _, target := range []int32{2, 1} {
 		var req kadm.AlterPartitionAssignmentsReq
 		req.Assign("heavy", 0, []int32{target})
