@@ -34,10 +34,10 @@ func legalInTopic(r rune) bool {
 
 // Names that differ only in '.' and '_' would share a metric's name, in which Kafka replaces one by the other.
 
-// MayCollide tells whether a name has a character that can make it collide with another.
-func MayCollide(name string) bool { return strings.ContainsAny(name, "._") }
+// mayCollide tells whether a name has a character that can make it collide with another.
+func mayCollide(name string) bool { return strings.ContainsAny(name, "._") }
 
-// Collide tells whether two names differ at most in '.' and '_'.
-func Collide(a, b string) bool {
+// collide tells whether two names differ at most in '.' and '_'.
+func collide(a, b string) bool {
 	return strings.ReplaceAll(a, ".", "_") == strings.ReplaceAll(b, ".", "_")
 }

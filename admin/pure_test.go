@@ -109,14 +109,14 @@ func TestTopicNamesAreThoseThatKafkaAllows(t *testing.T) {
 		assert.ErrorIs(t, err, kerr.InvalidTopicException)
 		assert.EqualError(t, err, message)
 	}
-	assert.True(t, Collide("a.b", "a_b"))
-	assert.False(t, Collide("a.b", "a-b"))
+	assert.True(t, collide("a.b", "a_b"))
+	assert.False(t, collide("a.b", "a-b"))
 }
 
 func TestTopicIDsNeverBeginWithADash(t *testing.T) {
 	seen := map[string]bool{}
 	for range 2000 {
-		id := NewTopicID().String()
+		id := newTopicID().String()
 		require.NotEqual(t, byte('-'), id[0])
 		require.False(t, seen[id])
 		seen[id] = true

@@ -133,7 +133,7 @@ func (a *Admin) validateTopic(ctx context.Context, spec TopicSpec, assignment ma
 }
 
 func (a *Admin) refuseCollision(ctx context.Context, name string) error {
-	if !MayCollide(name) {
+	if !mayCollide(name) {
 		return nil
 	}
 	r, err := a.zk.One(ctx, zkstate.Children(zkstate.TopicsPath))
@@ -145,7 +145,7 @@ func (a *Admin) refuseCollision(ctx context.Context, name string) error {
 		if other == name {
 			return existsAlready(name)
 		}
-		if Collide(name, other) {
+		if collide(name, other) {
 			colliding = append(colliding, other)
 		}
 	}
@@ -221,7 +221,7 @@ func (a *Admin) writeTopic(ctx context.Context, name string, assignment map[int3
 		node.Partitions[p] = zkstate.ReplicaAssignment{Replicas: replicas}
 	}
 	if a.cfg.TopicIDs {
-		node.ID = NewTopicID()
+		node.ID = newTopicID()
 	}
 	data, configData := node.Encode(), zkstate.EntityConfig(configs).Encode(order...)
 	configPath := zkstate.EntityPath(zkstate.TopicEntity, name)
@@ -265,9 +265,9 @@ func (a *Admin) isWritten(ctx context.Context, name string, data []byte) bool {
 	return err == nil && string(r.Data) == string(data)
 }
 
-// NewTopicID makes a random topic id. It never begins with '-', which command lines take for an option, and is none
+// newTopicID makes a random topic id. It never begins with '-', which command lines take for an option, and is none
 // of the two ids that Kafka reserves.
-func NewTopicID() zkstate.TopicID {
+func newTopicID() zkstate.TopicID {
 	for {
 		var id zkstate.TopicID
 		_, _ = rand.Read(id[:]) // never fails: crypto/rand ends the program instead

@@ -141,7 +141,7 @@ func keyStore(of Settings) (s *Store, err error) {
 		case file != "":
 			return nil, errors.New("ssl.keystore.location: is given beside ssl.keystore.key")
 		}
-		s, err = ParsePEM([]byte(chain), []byte(key), keyPassword)
+		s, err = parsePEM([]byte(chain), []byte(key), keyPassword)
 	case file == "":
 		return nil, nil
 	case inPEM && password != "":
@@ -176,7 +176,7 @@ func trustStore(of Settings) (s *Store, err error) {
 		if file != "" {
 			return nil, errors.New("ssl.truststore.location: is given beside ssl.truststore.certificates")
 		}
-		s, err = ParsePEM([]byte(certificates), nil, "")
+		s, err = parsePEM([]byte(certificates), nil, "")
 	case file == "":
 		return nil, nil
 	case inPEM && password != "":

@@ -61,7 +61,7 @@ func Load(kind, file, password, keyPassword string) (*Store, error) {
 	var s *Store
 	switch strings.ToUpper(kind) {
 	case "PEM":
-		s, err = ParsePEM(text, text, keyPassword)
+		s, err = parsePEM(text, text, keyPassword)
 	case "JKS", "PKCS12":
 		if keyPassword == "" {
 			keyPassword = password
@@ -119,8 +119,8 @@ func sortOut(private any, certificates []*x509.Certificate) *Store {
 	return &Store{Keys: []Key{key}, Trusted: certificates}
 }
 
-// ParsePEM reads certificates, which are both the chain of the key and trusted, and the one key that keys holds, if any.
-func ParsePEM(certificates, keys []byte, keyPassword string) (*Store, error) {
+// parsePEM reads certificates, which are both the chain of the key and trusted, and the one key that keys holds, if any.
+func parsePEM(certificates, keys []byte, keyPassword string) (*Store, error) {
 	s := &Store{}
 	for block, rest := pem.Decode(certificates); block != nil; block, rest = pem.Decode(rest) {
 		if block.Type != "CERTIFICATE" {

@@ -63,7 +63,7 @@ func TestAKeyStoreThatCannotBeReadIsNamed(t *testing.T) {
 
 func FuzzPEM(f *testing.F) {
 	f.Add([]byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"), "x")
-	f.Fuzz(func(t *testing.T, text []byte, password string) { _, _ = ParsePEM(text, text, password) })
+	f.Fuzz(func(t *testing.T, text []byte, password string) { _, _ = parsePEM(text, text, password) })
 }
 
 func FuzzDecryptKey(f *testing.F) {

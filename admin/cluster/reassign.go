@@ -12,9 +12,6 @@ import (
 	"barnabas/admin/plan"
 )
 
-// ErrMoving tells that reassignments are under way already.
-var ErrMoving = errors.New("reassignments are under way already")
-
 // RefusedError lists the partitions that the controller did not start to move, or whose move it did not end, and why.
 type RefusedError struct{ Partitions map[plan.Partition]error }
 
@@ -42,7 +39,7 @@ func (c *Cluster) StartMoves(ctx context.Context, targets plan.Assignment, rate 
 		return nil, err
 	}
 	if len(active) > 0 && !additional {
-		return nil, fmt.Errorf("%w, of %d partitions", ErrMoving, len(active))
+		return nil, fmt.Errorf("reassignments are under way already, of %d partitions", len(active))
 	}
 	now, err := c.Admissible(ctx, targets)
 	if err != nil {

@@ -32,7 +32,7 @@ type Snapshot struct {
 	Brokers    []Broker        // that any broker knows as registered, by id
 	Views      map[int32]View  // of the brokers that answered
 	Silent     map[int32]error // registered brokers that did not
-	Topics     []Topic         // with the settings that SettingsRead lists
+	Topics     []Topic         // with the settings that settingsRead lists
 	Moves      Moves           // nil: not known
 	Dirs       map[int32][]Dir // by broker
 	Throttles  map[int32][]Setting
@@ -44,8 +44,8 @@ type Snapshot struct {
 	Hanging []OpenTransaction
 }
 
-// SettingsRead are the topic settings that a snapshot has.
-var SettingsRead = []string{"cleanup.policy", "min.insync.replicas", "retention.bytes", "retention.ms", "segment.bytes", "unclean.leader.election.enable", LeaderThrottleReplicas, FollowerThrottleReplicas}
+// settingsRead are the topic settings that a snapshot has.
+var settingsRead = []string{"cleanup.policy", "min.insync.replicas", "retention.bytes", "retention.ms", "segment.bytes", "unclean.leader.election.enable", LeaderThrottleReplicas, FollowerThrottleReplicas}
 
 const (
 	patience       = 5 * time.Second // with one broker
@@ -159,7 +159,7 @@ func (c *Cluster) readSettings(ctx context.Context, s *Snapshot) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for some := range slices.Chunk(s.Topics, topicsAtOnce) {
-		if err := addSettings(ctx, via, some, SettingsRead); err != nil {
+		if err := addSettings(ctx, via, some, settingsRead); err != nil {
 			s.unread("the topics' settings", err)
 			return
 		}

@@ -157,7 +157,7 @@ func parsePartitionMetadata(data []byte) (TopicID, error) {
 				return id, fmt.Errorf("unknown version %q", value)
 			}
 		case key == "topic_id":
-			parsed, err := ParseTopicID(value)
+			parsed, err := parseTopicID(value)
 			if err != nil {
 				return id, err
 			}

@@ -41,8 +41,8 @@ func (id TopicID) IsZero() bool { return id == TopicID{} }
 // String is the form that Kafka writes: URL-safe base64 without padding.
 func (id TopicID) String() string { return base64.RawURLEncoding.EncodeToString(id[:]) }
 
-// ParseTopicID reads the form that String writes.
-func ParseTopicID(s string) (TopicID, error) {
+// parseTopicID reads the form that String writes.
+func parseTopicID(s string) (TopicID, error) {
 	var id TopicID
 	b, err := base64.RawURLEncoding.DecodeString(s)
 	if err != nil || len(b) != len(id) {

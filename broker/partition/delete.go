@@ -41,7 +41,7 @@ func (m *Manager) DeleteRecords(offsets map[commitlog.TopicPartition]int64, time
 
 // deleteOne moves the leader's log start.
 func (m *Manager) deleteOne(tp commitlog.TopicPartition, offset int64) (p *Partition, wanted, low int64, err error) {
-	if Internal(tp.Topic) {
+	if internalTopic(tp.Topic) {
 		return nil, None, None, fmt.Errorf("cannot delete records of internal topic %s: %w", tp.Topic, kerr.InvalidTopicException)
 	}
 	if p, err = m.hosted(tp); err != nil {
@@ -70,8 +70,8 @@ func (m *Manager) deleteOne(tp commitlog.TopicPartition, offset int64) (p *Parti
 	return p, offset, p.state.lowWatermark(log.StartOffset()), nil
 }
 
-// Internal tells that a topic belongs to the cluster itself.
-func Internal(topic string) bool {
+// internalTopic tells that a topic belongs to the cluster itself.
+func internalTopic(topic string) bool {
 	return topic == "__consumer_offsets" || topic == "__transaction_state"
 }
 

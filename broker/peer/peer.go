@@ -51,8 +51,8 @@ const (
 	defaultBackoffTo = time.Second
 )
 
-// Range is the range of versions that a broker serves of one API.
-type Range struct{ Min, Max int16 }
+// served is the range of versions that a broker serves of one API.
+type served struct{ Min, Max int16 }
 
 // Peer is a connection to another broker that is made when first needed, and made anew when lost. Its requests are
 // sent in the order in which they were given, each once.
@@ -72,7 +72,7 @@ type Peer struct {
 		sync.Mutex
 		closed   bool
 		link     *link
-		versions map[int16]Range // of link
+		versions map[int16]served // of link
 		pauses   pauses
 	}
 }
@@ -190,8 +190,8 @@ func (p *Peer) Do(ctx context.Context, req kmsg.Request) (kmsg.Response, error) 
 // versionsAsked is the version of ApiVersions that is asked. A broker that does not know it answers with version 0.
 const versionsAsked = 3
 
-// Versions asks which versions the other broker serves; the answer is kept until the connection is lost.
-func (p *Peer) Versions(ctx context.Context) (map[int16]Range, error) {
+// versions asks which versions the other broker serves; the answer is kept until the connection is lost.
+func (p *Peer) versions(ctx context.Context) (map[int16]served, error) {
 	p.mu.Lock()
 	known := p.mu.versions
 	p.mu.Unlock()
@@ -209,9 +209,9 @@ func (p *Peer) Versions(ctx context.Context) (map[int16]Range, error) {
 	if err := kerr.ErrorForCode(resp.ErrorCode); err != nil && !errors.Is(err, kerr.UnsupportedVersion) {
 		return nil, fmt.Errorf("ApiVersions to broker %d: %w", p.cfg.ID, err)
 	}
-	versions := make(map[int16]Range, len(resp.ApiKeys))
+	versions := make(map[int16]served, len(resp.ApiKeys))
 	for _, row := range resp.ApiKeys {
-		versions[row.ApiKey] = Range{Min: row.MinVersion, Max: row.MaxVersion}
+		versions[row.ApiKey] = served{Min: row.MinVersion, Max: row.MaxVersion}
 	}
 	p.mu.Lock()
 	if p.mu.link != nil {
@@ -223,7 +223,7 @@ func (p *Peer) Versions(ctx context.Context) (map[int16]Range, error) {
 
 // Negotiate sets req to the highest version that both sides know and that is not above limit.
 func (p *Peer) Negotiate(ctx context.Context, req kmsg.Request, limit int16) error {
-	versions, err := p.Versions(ctx)
+	versions, err := p.versions(ctx)
 	if err != nil {
 		return err
 	}

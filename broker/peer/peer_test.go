@@ -358,9 +358,9 @@ func TestVersionsOfAnOlderBrokerAreUnderstood(t *testing.T) {
 		return wire.AppendResponse(nil, h, wire.UnsupportedAPIVersions())
 	})
 	p := newPeer(t, b.addr(), nil)
-	versions, err := p.Versions(context.Background())
+	versions, err := p.versions(context.Background())
 	require.NoError(t, err)
-	require.Equal(t, map[int16]Range{18: {0, 4}}, versions)
+	require.Equal(t, map[int16]served{18: {0, 4}}, versions)
 }
 
 func TestACrowdThatWaitsIsTurnedAway(t *testing.T) {

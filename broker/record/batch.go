@@ -174,18 +174,18 @@ func (b Batch) SetMaxTimestamp(ts int64, logAppendTime bool) {
 		b[offAttributes+1] &^= attrLogAppendTime
 	}
 	binary.BigEndian.PutUint64(b[offMaxTimestamp:], uint64(ts))
-	b.SetCRC()
+	b.setCRC()
 }
 
-// SetCRC computes the checksum anew.
-func (b Batch) SetCRC() { binary.BigEndian.PutUint32(b[offCRC:], b.ComputeCRC()) }
+// setCRC computes the checksum anew.
+func (b Batch) setCRC() { binary.BigEndian.PutUint32(b[offCRC:], b.computeCRC()) }
 
-// ComputeCRC is the checksum that the batch should carry.
-func (b Batch) ComputeCRC() uint32 { return crc32.Checksum(b[offAttributes:], castagnoli) }
+// computeCRC is the checksum that the batch should carry.
+func (b Batch) computeCRC() uint32 { return crc32.Checksum(b[offAttributes:], castagnoli) }
 
 // CheckCRC returns a *Corrupt error if the batch does not carry the checksum of its bytes.
 func (b Batch) CheckCRC() error {
-	if got := b.ComputeCRC(); got != b.CRC() {
+	if got := b.computeCRC(); got != b.CRC() {
 		return corruptf("batch at offset %d: crc is %d, computed %d", b.BaseOffset(), b.CRC(), got)
 	}
 	return nil

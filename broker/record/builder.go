@@ -218,7 +218,7 @@ func (b *Builder) putHeader(out []byte) {
 	be.PutUint16(out[offProducerEpoch:], uint16(p.Epoch))
 	be.PutUint32(out[offBaseSequence:], uint32(p.BaseSequence))
 	be.PutUint32(out[offCount:], uint32(b.count))
-	Batch(out).SetCRC()
+	Batch(out).setCRC()
 }
 
 // WithoutRecords is the header of b alone, as compaction leaves it behind when a batch has lost its last record but its
@@ -231,6 +231,6 @@ func (b Batch) WithoutRecords() Batch {
 	none := NoTimestamp
 	binary.BigEndian.PutUint64(out[offBaseTimestamp:], uint64(none))
 	binary.BigEndian.PutUint32(out[offCount:], 0)
-	out.SetCRC()
+	out.setCRC()
 	return out
 }

@@ -28,7 +28,7 @@ type Downgrade struct {
 func (d *Downgrade) TakeRoom(from *Downgrade) { d.scratch, from.scratch = from.scratch, nil }
 
 // leastRecord is what a record with null key and null value takes in a batch, at least. As a message it takes
-// MinMessageSize in format 0, and 8 more in format 1.
+// minMessageSize in format 0, and 8 more in format 1.
 const leastRecord = 7
 
 // Most is the most bytes that become of a batch, by its header alone, which is all that head must hold. It says no where a
@@ -42,7 +42,7 @@ func (d *Downgrade) Most(head []byte) (int64, bool) {
 		return 0, false
 	}
 	size, _ := PeekSize(head)
-	growth := MinMessageSize - leastRecord + 8*int64(d.To)
+	growth := minMessageSize - leastRecord + 8*int64(d.To)
 	return size - HeaderSize + int64(b.Count())*growth, true
 }
 

@@ -55,7 +55,7 @@ func FuzzBatch(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b.SetCRC()
+		b.setCRC()
 		if err := b.CheckCRC(); err != nil {
 			t.Fatal(err)
 		}

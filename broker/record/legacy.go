@@ -27,8 +27,8 @@ const (
 
 	messageHeaderV0 = 18
 	messageHeaderV1 = 26
-	// MinMessageSize is the size of a v0 message with null key and null value.
-	MinMessageSize = messageHeaderV0 + 8
+	// minMessageSize is the size of a v0 message with null key and null value.
+	minMessageSize = messageHeaderV0 + 8
 )
 
 // Message is a view over exactly one whole message of format v0 or v1. NextMessage makes one and checks what the
@@ -44,8 +44,8 @@ func NextMessage(buf []byte) (m Message, rest []byte, err error) {
 	if !ok {
 		return nil, buf, io.ErrUnexpectedEOF
 	}
-	if size < MinMessageSize {
-		return nil, buf, corruptf("Record size %d is less than the minimum record overhead (%d)", size-Overhead, MinMessageSize-Overhead)
+	if size < minMessageSize {
+		return nil, buf, corruptf("Record size %d is less than the minimum record overhead (%d)", size-Overhead, minMessageSize-Overhead)
 	}
 	magic, ok := PeekMagic(buf)
 	if ok && magic != 0 && magic != 1 {
@@ -131,12 +131,12 @@ func (m Message) bytesAt(at int) (p []byte, next int) {
 	return m[at : at+n : at+n], at + n
 }
 
-// ComputeCRC is the checksum that the message should carry.
-func (m Message) ComputeCRC() uint32 { return crc32.ChecksumIEEE(m[offMagic:]) }
+// computeCRC is the checksum that the message should carry.
+func (m Message) computeCRC() uint32 { return crc32.ChecksumIEEE(m[offMagic:]) }
 
 // CheckCRC returns a *Corrupt error if the message does not carry the checksum of its bytes.
 func (m Message) CheckCRC() error {
-	if got := m.ComputeCRC(); got != m.CRC() {
+	if got := m.computeCRC(); got != m.CRC() {
 		return corruptf("message at offset %d: crc is %d, computed %d", m.Offset(), m.CRC(), got)
 	}
 	return nil
@@ -260,6 +260,6 @@ func AppendMessage(dst []byte, magic int8, c Codec, logAppendTime bool, offset, 
 	}
 	m := Message(dst[start:])
 	binary.BigEndian.PutUint32(m[offLength:], uint32(len(m)-Overhead))
-	binary.BigEndian.PutUint32(m[offMessageCRC:], m.ComputeCRC())
+	binary.BigEndian.PutUint32(m[offMessageCRC:], m.computeCRC())
 	return dst
 }

@@ -98,6 +98,6 @@ func (b *MessageBuilder) Build() ([]byte, error) {
 	m := Message(out[start:])
 	binary.BigEndian.PutUint32(out[head-4:], uint32(len(out)-head))
 	binary.BigEndian.PutUint32(m[offLength:], uint32(len(m)-Overhead))
-	binary.BigEndian.PutUint32(m[offMessageCRC:], m.ComputeCRC())
+	binary.BigEndian.PutUint32(m[offMessageCRC:], m.computeCRC())
 	return out, nil
 }

@@ -34,6 +34,6 @@ func (b Batch) Recompress(c Codec, level int, l Limits) (Batch, error) {
 	}
 	binary.BigEndian.PutUint32(out[offLength:], uint32(len(out)-Overhead))
 	out[offAttributes+1] = out[offAttributes+1]&^attrCodecMask | byte(c)
-	Batch(out).SetCRC()
+	Batch(out).setCRC()
 	return Batch(out), nil
 }

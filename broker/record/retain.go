@@ -123,7 +123,7 @@ func (t *Retainer) Retain(b Batch, choose func(run []Keyed, keep []bool)) (Batch
 	}
 	binary.BigEndian.PutUint32(out[offLength:], uint32(len(out)-Overhead))
 	binary.BigEndian.PutUint32(out[offCount:], uint32(r.Kept))
-	Batch(out).SetCRC()
+	Batch(out).setCRC()
 	return out, r, nil
 }
 
