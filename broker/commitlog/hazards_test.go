@@ -2,14 +2,12 @@ package commitlog
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -372,51 +370,6 @@ func TestH20ALogThatCameBackShortSaysSoUntilSomebodyGoesOn(t *testing.T) {
 	require.False(t, openManager(t, disk, smallConfig(), clk, "/data").log().Recovery().LostCommitted())
 }
 
-func TestBR013TheLongestTopicNameCanBeDeletedAndCreatedAgain(t *testing.T) {
-	dir := t.TempDir()
-	clk := newClock()
-	m := openManager(t, vfs.OS, smallConfig(), clk, dir, t.TempDir())
-	for _, partition := range []int32{0, 11, 123456} {
-		tp := TopicPartition{strings.Repeat("a", 242), partition}
-		for range 2 {
-			require.NoError(t, m.PreferDir(tp, dir))
-			l, err := m.GetOrCreate(tp, TopicID{1}, false)
-			require.NoError(t, err)
-			produce(t, l, batchSpec{ts: 1})
-			require.NoError(t, m.Delete(tp))
-			require.Nil(t, m.Get(tp))
-			require.Error(t, l.Err())
-		}
-		require.NoError(t, m.PreferDir(tp, dir))
-		_, err := m.GetOrCreate(tp, TopicID{1}, false)
-		require.NoError(t, err)
-		require.NoError(t, m.SetAside(tp))
-	}
-	longest := TopicPartition{strings.Repeat("b", 249), 0}
-	require.NoError(t, m.PreferDir(longest, dir))
-	_, err := m.GetOrCreate(longest, TopicID{}, false)
-	require.NoError(t, err)
-	_, err = m.GetOrCreate(longest, TopicID{}, true)
-	require.ErrorIs(t, err, kerr.InvalidTopicException, "no room for the name of a future replica")
-	require.NoError(t, m.dirs[0].err(), "and no reason to give up the directory")
-	require.NoError(t, m.Delete(longest))
-	clk.advance(time.Minute)
-	m.removeDue(clk.at)
-	entries, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	stray := 0
-	for _, e := range entries {
-		require.False(t, strings.HasSuffix(e.Name(), "-delete"), e.Name())
-		if strings.HasSuffix(e.Name(), "-stray") {
-			stray++
-		}
-	}
-	require.Equal(t, 3, stray, "what was set aside is kept")
-	require.NoError(t, m.Close())
-	m = openManager(t, vfs.OS, smallConfig(), clk, dir)
-	require.Empty(t, m.All())
-}
-
 func TestBR034WhatIsUnstableBeginsWithTheLog(t *testing.T) {
 	l := openManager(t, vfs.NewCrashFS(), smallConfig(), newClock(), "/follower").log()
 	require.NoError(t, l.TruncateFullyAndStartAt(5, -1))
@@ -470,135 +423,6 @@ func TestBR034AFollowerTakesABatchThatBeginsBeforeItsStart(t *testing.T) {
 	check(openManager(t, fs.Image(fs.Ops(), vfs.Everything, 1), smallConfig(), clk, "/follower").log())
 	_, err = follower.AppendAsFollower(data)
 	require.ErrorIs(t, err, kerr.OffsetOutOfRange, "what the log has already is not taken twice")
-}
-
-func TestBR050RetentionByRecordTime(t *testing.T) {
-	clk := newClock()
-	now := clk.at.UnixMilli()
-	for _, c := range []struct {
-		name   string
-		ts     int64
-		delete bool
-	}{
-		{"seconds for milliseconds", now / 1000, true},
-		{"microseconds", now * 1000, false},
-		{"in ten years", now + 10*365*24*3600*1000, false},
-		{"zero", 0, true},
-		{"none", -1, false},
-		{"now", now, false},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			clk := &clock{at: clk.at}
-			cfg := smallConfig()
-			cfg.RetentionMs, cfg.SegmentMs = 60_000, 10_000
-			l := openManager(t, vfs.NewCrashFS(), cfg, clk, "/data").log()
-			produce(t, l, batchSpec{ts: c.ts})
-			require.NoError(t, roll(l))
-			produce(t, l, batchSpec{ts: now})
-			l.SetHighWatermark(2)
-			require.NoError(t, l.applyRetention(now))
-			require.Equal(t, c.delete, l.StartOffset() == 1)
-			all := readAll(t, l, l.StartOffset(), 2)
-			require.Equal(t, l.StartOffset(), all[0].Offset, "the first offset is the first that can be read")
-			require.Equal(t, c.ts > now+futureMs, l.mu.warned)
-			require.NoError(t, l.applyRetention(now-3600_000), "a step back of the clock")
-			require.NoError(t, l.applyRetention(now+61_000))
-			if c.ts == -1 {
-				require.EqualValues(t, 2, l.StartOffset(), "the age of the file counts when records have no time")
-			}
-		})
-	}
-}
-
-func TestBR050TimestampsOutOfBoundsAreRefusedRecordByRecord(t *testing.T) {
-	clk := newClock()
-	now := clk.at.UnixMilli()
-	c := smallConfig()
-	c.TimestampBefore, c.TimestampAfter = 3600_000, 3600_000
-	l := openManager(t, vfs.NewCrashFS(), c, clk, "/data").log()
-	b := record.NewBuilder(record.BuilderOptions{})
-	for _, ts := range []int64{now, now - 3600_001, now, now + 3600_001} {
-		b.Append(ts, nil, []byte("x"))
-	}
-	batch, err := b.Build()
-	require.NoError(t, err)
-	info, err := l.AppendAsLeader(batch, 0, AppendOptions{})
-	require.ErrorIs(t, err, kerr.InvalidTimestamp)
-	require.Len(t, info.RecordErrors, 2)
-	require.EqualValues(t, 1, info.RecordErrors[0].BatchIndex)
-	require.EqualValues(t, 3, info.RecordErrors[1].BatchIndex)
-	require.NotEmpty(t, info.ErrorMessage)
-	require.EqualValues(t, -1, info.FirstOffset)
-	c.LogAppendTime = true
-	l.SetConfig(c)
-	info = produce(t, l, batchSpec{count: 3, ts: 5})
-	require.Equal(t, now, info.LogAppendTime)
-	for _, r := range readAll(t, l, 0, 3) {
-		require.Equal(t, now, r.Timestamp)
-	}
-}
-
-func TestBR005TimesAreFoundExactlyWhateverTheCodec(t *testing.T) {
-	for codec := record.None; codec <= record.Zstd; codec++ {
-		for _, damage := range []string{"", indexSuffix, timeSuffix} {
-			t.Run(fmt.Sprintf("%s without %s", codec, damage), func(t *testing.T) {
-				fs, clk := vfs.NewCrashFS(), newClock()
-				c := smallConfig()
-				c.IndexInterval = 100
-				c.RetentionMs = -1
-				m := openManager(t, fs, c, clk, "/data")
-				l := m.log()
-				for i := range int64(3) {
-					produce(t, l, batchSpec{count: 50, ts: 1 + 50*i, step: 1, size: 100, codec: codec})
-				}
-				if damage != "" {
-					require.NoError(t, m.Close())
-					require.NoError(t, fs.Remove("/data/topic-0/"+fileName(0, damage)))
-					l = openManager(t, fs, c, clk, "/data").log()
-				}
-				for _, ts := range []int64{0, 1, 25, 50, 51, 101, 150} {
-					offset, got, _, found, err := l.OffsetForTimestamp(ts)
-					require.NoError(t, err)
-					require.True(t, found)
-					require.Equal(t, max(ts, 1), got)
-					require.Equal(t, max(ts, 1)-1, offset)
-				}
-				offset, got, epoch, found, err := l.OffsetForTimestamp(151)
-				require.NoError(t, err)
-				require.False(t, found)
-				require.EqualValues(t, []int64{-1, -1, -1}, []int64{offset, got, int64(epoch)})
-			})
-		}
-	}
-}
-
-func TestTheLargestTimestampIsFoundToTheRecord(t *testing.T) {
-	for codec := record.None; codec <= record.Zstd; codec++ {
-		l := openManager(t, vfs.NewCrashFS(), smallConfig(), newClock(), "/data").log()
-		_, _, _, found, err := l.MaxTimestampOffset()
-		require.NoError(t, err)
-		require.False(t, found)
-		b := record.NewBuilder(record.BuilderOptions{Codec: codec})
-		for _, ts := range []int64{5, 9, 7, 9} {
-			b.Append(ts, nil, []byte("value"))
-		}
-		batch, err := b.Build()
-		require.NoError(t, err)
-		_, err = l.AppendAsLeader(batch, 3, AppendOptions{})
-		require.NoError(t, err)
-		_, err = l.AppendAsLeader(batchSpec{ts: 8}.build(t), 3, AppendOptions{})
-		require.NoError(t, err)
-		offset, ts, epoch, found, err := l.MaxTimestampOffset()
-		require.NoError(t, err)
-		require.True(t, found)
-		require.EqualValues(t, []int64{1, 9, 3}, []int64{offset, ts, int64(epoch)})
-		l.SetHighWatermark(5)
-		_, err = l.AdvanceStartOffset(4, "test")
-		require.NoError(t, err)
-		offset, ts, _, _, err = l.MaxTimestampOffset()
-		require.NoError(t, err)
-		require.EqualValues(t, []int64{4, 8}, []int64{offset, ts}, "the holder lies before the start")
-	}
 }
 
 func TestRefusedAppends(t *testing.T) {
@@ -658,74 +482,6 @@ func TestATopicsOwnCompressionIsAppliedByTheBroker(t *testing.T) {
 			require.Len(t, readAll(t, l, 0, 20), 20)
 		}
 	}
-}
-
-func TestADirectoryIsUsedByOneBroker(t *testing.T) {
-	dir := t.TempDir()
-	openManager(t, vfs.OS, smallConfig(), newClock(), dir)
-	_, err := Open(still(ManagerConfig{Dirs: []string{dir}, FS: vfs.OS, Default: smallConfig()}, newClock()))
-	require.ErrorIs(t, err, vfs.ErrLocked)
-	require.ErrorContains(t, err, dir)
-}
-
-func TestBR067ForeignNamesAreLeftAloneAndTwoLogsOfAPartitionAreRefused(t *testing.T) {
-	a, b := t.TempDir(), t.TempDir()
-	for _, name := range []string{"lost+found", "data", "my-topic", "topic-abc", "t-0.0123-delete", "t-1.0123-future", ".hidden"} {
-		require.NoError(t, os.Mkdir(filepath.Join(a, name), 0o755))
-	}
-	for _, name := range []string{".DS_Store", "x.log"} {
-		require.NoError(t, os.WriteFile(filepath.Join(a, name), []byte("x"), 0o644))
-	}
-	require.NoError(t, os.Symlink(b, filepath.Join(a, "link-0")))
-	clk := newClock()
-	m := openManager(t, vfs.OS, smallConfig(), clk, a, b)
-	require.Empty(t, m.All())
-	require.NotNil(t, m.GetFuture(TopicPartition{"t", 1}))
-	clk.advance(time.Hour)
-	m.removeDue(clk.at)
-	_, err := os.Stat(filepath.Join(a, "t-0.0123-delete"))
-	require.ErrorIs(t, err, os.ErrNotExist)
-	_, err = os.Stat(filepath.Join(a, "topic-abc"))
-	require.NoError(t, err)
-	require.NoError(t, m.Close())
-	for _, d := range []string{a, b} {
-		require.NoError(t, os.Mkdir(filepath.Join(d, "twice-0"), 0o755))
-	}
-	_, err = Open(still(ManagerConfig{Dirs: []string{a, b}, FS: vfs.OS, Default: smallConfig()}, clk))
-	require.ErrorContains(t, err, filepath.Join(a, "twice-0"))
-	require.ErrorContains(t, err, filepath.Join(b, "twice-0"))
-}
-
-func TestTopicIDsAreKeptAndCompared(t *testing.T) {
-	fs, clk := vfs.NewCrashFS(), newClock()
-	m := openManager(t, fs, smallConfig(), clk, "/data")
-	l := m.log()
-	require.True(t, l.TopicID().IsZero())
-	require.NoError(t, l.SetTopicID(TopicID{1}))
-	require.NoError(t, l.SetTopicID(TopicID{1}))
-	require.ErrorIs(t, l.SetTopicID(TopicID{2}), kerr.InconsistentTopicID)
-	require.NoError(t, m.Close())
-	require.Equal(t, TopicID{1}, openManager(t, fs, smallConfig(), clk, "/data").log().TopicID())
-}
-
-func TestMetaPropertiesAreReadAndWrittenAsKafkaDoes(t *testing.T) {
-	for _, version := range kafkas {
-		dir := unpack(t, version+"-clean")
-		m, ok, err := ReadMeta(vfs.OS, dir)
-		require.NoError(t, err)
-		require.True(t, ok)
-		require.True(t, m.HasBrokerID)
-		require.EqualValues(t, 1, m.BrokerID)
-		require.Len(t, m.ClusterID, 22)
-		m.Extra = map[string]string{"directory.id": "x"}
-		require.NoError(t, WriteMeta(vfs.OS, dir, m))
-		again, _, err := ReadMeta(vfs.OS, dir)
-		require.NoError(t, err)
-		require.Equal(t, m, again)
-	}
-	_, ok, err := ReadMeta(vfs.OS, t.TempDir())
-	require.NoError(t, err)
-	require.False(t, ok)
 }
 
 var errInjected = errors.New("injected")
