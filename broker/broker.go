@@ -39,10 +39,9 @@ const (
 // Broker is one running broker.
 type Broker struct {
 	identity
-	values    *config.Values
-	zk        *zkstate.Client
-	log       *logrus.Entry
-	advertise []zkstate.Endpoint
+	values *config.Values
+	zk     *zkstate.Client
+	log    *logrus.Entry
 
 	server        *netserver.Server
 	arrivals      *quota.Arrivals
@@ -71,7 +70,11 @@ type Broker struct {
 	notes            *sessionNotes
 	door             *door
 	homeless         signal
-	rooms            rooms
+	registration     struct {
+		sync.Mutex
+		endpoints []zkstate.Endpoint // as published; nil: not registered yet
+	}
+	rooms rooms
 
 	epoch atomic.Int64 // broker epoch, noBrokerEpoch while not registered
 	state atomic.Int32 // for metrics
@@ -177,13 +180,13 @@ func (b *Broker) openLogs(ctx context.Context) error {
 		FS:                            vfs.OS,
 		Default:                       logConfig(b.live.values(), nil),
 		TopicConfig:                   b.live.forTopic,
-		RecoveryThreadsPerDir:         int(v.Int("num.recovery.threads.per.data.dir")),
+		RecoveryThreadsPerDir:         int(b.live.values().Int("num.recovery.threads.per.data.dir")),
 		RetentionCheck:                v.Millis("log.retention.check.interval.ms"),
 		FlushCheck:                    v.Millis("log.flush.scheduler.interval.ms"),
 		CheckpointInterval:            v.Millis("log.flush.offset.checkpoint.interval.ms"),
 		StartOffsetCheckpointInterval: v.Millis("log.flush.start.offset.checkpoint.interval.ms"),
 		HighWatermarkInterval:         v.Millis("replica.high.watermark.checkpoint.interval.ms"),
-		ProducerIDExpiration:          v.Millis("producer.id.expiration.ms"),
+		ProducerIDExpiration:          b.live.values().Millis("producer.id.expiration.ms"),
 		ProducerIDCheck:               v.Millis("producer.id.expiration.check.interval.ms"),
 		MaxTransactionTimeout:         v.Millis("transaction.max.timeout.ms"),
 		MaxDecompressed:               maxDecompressed(v),
@@ -227,7 +230,7 @@ func (b *Broker) join() error {
 		BrokerID:     b.brokerID,
 		BrokerEpoch:  b.BrokerEpoch,
 		IBP:          ibp.String(),
-		NumFetchers:  int(v.Int("num.replica.fetchers")),
+		NumFetchers:  int(b.live.values().Int("num.replica.fetchers")),
 		MaxBytes:     int32(v.Int("replica.fetch.response.max.bytes")),
 		PartitionMax: int32(v.Int("replica.fetch.max.bytes")),
 		MinBytes:     int32(v.Int("replica.fetch.min.bytes")),

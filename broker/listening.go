@@ -1,9 +1,11 @@
 package broker
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 
 	"barnabas/broker/netserver"
@@ -33,10 +35,7 @@ func (b *Broker) bind() error {
 	if backlog, set := b.values.Lookup("socket.listen.backlog.size"); set {
 		cfg.Backlog, _ = strconv.Atoi(backlog) // Kafka's default of 50 would shrink the system's queue
 	}
-	if b.server, err = netserver.Listen(cfg); err != nil {
-		return err
-	}
-	b.advertise, err = b.endpoints()
+	b.server, err = netserver.Listen(cfg)
 	return err
 }
 
@@ -49,14 +48,22 @@ func queuedMaxBytes(v *config.Values) int64 {
 	return max(sane, 2*v.Int("socket.request.max.bytes"))
 }
 
-// endpoints are the addresses to publish: an empty host becomes this machine's name, port 0 the one that was bound.
+// endpoints are the addresses to publish: an empty host becomes this machine's name, port 0 the one that was bound. What is not bound is not published: listeners are opened at start
+// only, and a dynamic setting may have changed since.
 func (b *Broker) endpoints() ([]zkstate.Endpoint, error) {
-	advertised, err := b.values.AdvertisedListeners()
+	v := b.live.values()
+	if _, set := v.Lookup("advertised.listeners"); !set {
+		v = b.security.values // what was bound is what is published
+	}
+	advertised, err := v.AdvertisedListeners()
 	if err != nil {
 		return nil, err
 	}
 	var out []zkstate.Endpoint
 	for _, l := range advertised {
+		if b.server.Addr(l.Name) == nil {
+			continue
+		}
 		if l.Host == "" {
 			if l.Host, err = os.Hostname(); err != nil {
 				return nil, fmt.Errorf("this machine's name, needed for advertised.listeners: %w", err)
@@ -70,6 +77,29 @@ func (b *Broker) endpoints() ([]zkstate.Endpoint, error) {
 		out = append(out, zkstate.Endpoint{Listener: l.Name, Protocol: l.Protocol, Host: l.Host, Port: int32(l.Port)})
 	}
 	return out, nil
+}
+
+// checkListeners refuses dynamic settings that would change what is bound: other addresses would be published, or nothing would be heard, until the next start. What the file says is
+// the way back, and counts from then on.
+func checkListeners(bound, file, then *config.Values) error {
+	const refused = "org.apache.kafka.common.config.ConfigException: "
+	now, err := bound.Listeners()
+	if err != nil {
+		return err
+	}
+	wanted, err := then.Listeners()
+	if err != nil {
+		return err
+	}
+	for _, l := range wanted {
+		if i := slices.IndexFunc(now, func(o config.Listener) bool { return o.Name == l.Name }); i >= 0 && now[i].Protocol != l.Protocol {
+			return fmt.Errorf(refused+"Security protocol cannot be updated for existing listener %s", l.Name)
+		}
+	}
+	if back, err := file.Listeners(); slices.Equal(wanted, now) || err == nil && slices.Equal(wanted, back) {
+		return nil
+	}
+	return errors.New(refused + "listeners are opened when the broker starts: change them in its file, and start it anew")
 }
 
 // AdvertisedBetweenBrokers is where other brokers reach this one, as host:port.

@@ -54,6 +54,9 @@ func (b *Broker) judge(defaults bool, set map[string]string) error {
 	if err == nil {
 		err = checkThreadCounts(b.live.values(), v)
 	}
+	if err == nil {
+		err = checkListeners(b.security.values, b.values, v)
+	}
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,8 @@ package broker
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"time"
 
 	"barnabas/config"
@@ -10,18 +12,17 @@ import (
 
 // Register makes the broker's ephemeral node in the session of now. It waits for a node of an earlier life to go, and fails when another process holds the id.
 func (b *Broker) Register(ctx context.Context) error {
-	v := b.values
-	reg := zkstate.Broker{ID: b.brokerID, Version: 5, Endpoints: b.advertise, JMXPort: -1, TimestampMs: time.Now().UnixMilli()}
-	if v.ProtocolVersion("inter.broker.protocol.version") < config.V2_7IV0 {
-		reg.Version = 4
-	}
-	if rack := v.String("broker.rack"); rack != "" {
-		reg.Rack = &rack
+	b.registration.Lock()
+	defer b.registration.Unlock()
+	reg, err := b.registrationNow()
+	if err != nil {
+		return err
 	}
 	stat, err := b.zk.RegisterEphemeral(ctx, zkstate.BrokerIDPath(b.brokerID), reg.Encode())
 	if err != nil {
 		return err
 	}
+	b.registration.endpoints = reg.Endpoints
 	b.epoch.Store(stat.Czxid)
 	b.replicas.SetBrokerEpoch(stat.Czxid)
 	b.state.CompareAndSwap(stateStarting, stateRunning)
@@ -29,6 +30,41 @@ func (b *Broker) Register(ctx context.Context) error {
 	b.log.Infof("registered in cluster %s as broker %d, epoch %d", b.clusterID, b.brokerID, stat.Czxid)
 	b.notes.leave(b.logs.Dirs(), stat.EphemeralOwner)
 	return nil
+}
+
+// registrationNow is what this broker says of itself.
+func (b *Broker) registrationNow() (zkstate.Broker, error) {
+	endpoints, err := b.endpoints()
+	reg := zkstate.Broker{ID: b.brokerID, Version: 5, Endpoints: endpoints, JMXPort: -1, TimestampMs: time.Now().UnixMilli()}
+	if b.values.ProtocolVersion("inter.broker.protocol.version") < config.V2_7IV0 {
+		reg.Version = 4
+	}
+	if rack := b.values.String("broker.rack"); rack != "" {
+		reg.Rack = &rack
+	}
+	return reg, err
+}
+
+// advertiseAnew publishes other addresses when advertised.listeners has changed. Without a registration there is nothing to do: the next one has them.
+func (b *Broker) advertiseAnew(ctx context.Context) {
+	b.registration.Lock()
+	defer b.registration.Unlock()
+	reg, err := b.registrationNow()
+	if err == nil && (b.registration.endpoints == nil || slices.Equal(reg.Endpoints, b.registration.endpoints)) {
+		return
+	}
+	if err == nil {
+		_, err = b.zk.One(ctx, zkstate.Set(zkstate.BrokerIDPath(b.brokerID), reg.Encode(), zkstate.AnyVersion))
+	}
+	if errors.Is(err, zkstate.ErrNoNode) {
+		return
+	}
+	if err != nil {
+		b.log.WithError(err).Error("other addresses cannot be published; those before stay")
+		return
+	}
+	b.registration.endpoints = reg.Endpoints
+	b.log.Infof("published other addresses: %v", reg.Endpoints)
 }
 
 // SessionExpired says that the registration is gone. What this broker leads it goes on serving within the ISRs known; it can change none of them, and a new leader fences it.

@@ -24,8 +24,11 @@ func (b *Broker) Serve(controller Controller) {
 		b.reloadKeyStores(v)
 		b.limitConnections(v)
 		b.logs.ConfigureCleaner(cleanerConfig(v))
+		b.logs.ExpireProducerIDs(v.Millis("producer.id.expiration.ms"))
+		b.fetchers.Resize(int(v.Int("num.replica.fetchers")))
+		b.advertiseAnew(b.life)
 	}
-	b.setThrottles()
+	b.live.broker(b.live.values()) // the parts began with what the file says
 	b.live.changed = func(topic string, c commitlog.Config) {
 		if c.UncleanElection {
 			controller.UncleanElectionEnabled(topic)

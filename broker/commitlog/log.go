@@ -76,7 +76,7 @@ type environment struct {
 	log          *logrus.Entry
 	files        *openFiles
 	limits       record.Limits
-	expirationMs int64
+	expirationMs atomic.Int64                                   // producer.id.expiration.ms
 	flushSoon    func(l *Log)                                   // flush sealed segments in the background
 	removeLater  func(d *logDir, delayMs int64, paths []string) // delete files after a while
 	lowered      func(l *Log) error                             // points fell: bring them to disk before anything is appended
@@ -413,7 +413,7 @@ func (l *Log) VerifyTransaction(producerID int64, sequence int32, epoch int16) *
 func (l *Log) expireProducers(nowMs int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.mu.producers.expire(nowMs, l.env.expirationMs)
+	l.mu.producers.expire(nowMs, l.env.expirationMs.Load())
 }
 
 func (l *Log) segmentPath(base int64, suffix string) string {

@@ -82,6 +82,11 @@ func Open(cfg ManagerConfig) (*Manager, error) {
 	return m, err
 }
 
+// ExpireProducerIDs changes how long an idle producer is remembered (producer.id.expiration.ms).
+func (m *Manager) ExpireProducerIDs(after time.Duration) {
+	m.env.expirationMs.Store(after.Milliseconds())
+}
+
 // load is Open without the background work.
 func load(cfg ManagerConfig) (*Manager, error) {
 	cfg.setDefaults()
@@ -92,10 +97,10 @@ func load(cfg ManagerConfig) (*Manager, error) {
 	m.mu.prefer = map[TopicPartition]string{}
 	m.env = &environment{
 		fs: cfg.FS, now: cfg.Now, log: cfg.Log, files: &openFiles{},
-		limits:       record.Limits{MaxDecompressed: cfg.MaxDecompressed},
-		expirationMs: cfg.ProducerIDExpiration.Milliseconds(),
-		flushSoon:    m.flushSoon, removeLater: m.removeLater, lowered: m.pointsLowered,
+		limits:    record.Limits{MaxDecompressed: cfg.MaxDecompressed},
+		flushSoon: m.flushSoon, removeLater: m.removeLater, lowered: m.pointsLowered,
 	}
+	m.ExpireProducerIDs(cfg.ProducerIDExpiration)
 	seen := map[string]bool{}
 	for _, path := range cfg.Dirs {
 		path = filepath.Clean(path)

@@ -114,6 +114,10 @@ func TestBR010AnExpiredProducerGoesOnWithAnySequence(t *testing.T) {
 	require.Empty(t, l.ProducerStates(), "a snapshot's producers expire too")
 	require.NoError(t, send(3))
 	require.EqualValues(t, 4, l.EndOffset())
+	m.ExpireProducerIDs(time.Second) // as a dynamic setting does it
+	clk.advance(2 * time.Second)
+	m.expireProducers(clk.at)
+	require.Empty(t, l.ProducerStates())
 }
 
 func TestAnOlderProducerEpochIsFencedAndANewOneBeginsAtZero(t *testing.T) {

@@ -39,7 +39,7 @@ func (l *Log) loadProducersLocked(end int64) error {
 		newest := l.mu.snapshots[len(l.mu.snapshots)-1]
 		list, err := readSnapshot(l.env.fs, l.Dir(), newest)
 		if err == nil {
-			p.load(list, newest, l.env.nowMs(), l.env.expirationMs)
+			p.load(list, newest, l.env.nowMs(), l.env.expirationMs.Load())
 			break
 		}
 		if bad := (*CorruptionError)(nil); !errors.As(err, &bad) {

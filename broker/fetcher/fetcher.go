@@ -60,9 +60,15 @@ type Manager struct {
 	mu struct {
 		sync.Mutex
 		loops  map[key]*loop
-		of     map[commitlog.TopicPartition]*loop
+		of     map[commitlog.TopicPartition]fetched
 		closed bool
 	}
+}
+
+// fetched is a partition that is to be fetched: by which loop, and as it was ordered.
+type fetched struct {
+	by   *loop
+	from partition.FetchFrom
 }
 
 // New returns a Manager without goroutines; each starts with the first partition
@@ -81,7 +87,7 @@ func New(cfg Config) (*Manager, error) {
 	defaultTo(&cfg.Backoff, time.Second)
 	m := &Manager{cfg: cfg, versions: v}
 	m.mu.loops = map[key]*loop{}
-	m.mu.of = map[commitlog.TopicPartition]*loop{}
+	m.mu.of = map[commitlog.TopicPartition]fetched{}
 	return m, nil
 }
 
@@ -95,9 +101,29 @@ func defaultTo[T int | int32 | time.Duration](v *T, d T) {
 func (m *Manager) Add(from []partition.FetchFrom) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.mu.closed {
+	if !m.mu.closed {
+		m.addLocked(from)
+	}
+}
+
+// Resize changes the number of fetchers per leader (num.replica.fetchers) and deals the partitions anew.
+func (m *Manager) Resize(fetchers int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.mu.closed || fetchers < 1 || fetchers == m.cfg.NumFetchers {
 		return
 	}
+	m.cfg.NumFetchers = fetchers
+	all := make([]partition.FetchFrom, 0, len(m.mu.of))
+	for tp, f := range m.mu.of {
+		if f.by.key.number != int(fetcherNumber(tp, fetchers)) {
+			all = append(all, f.from)
+		}
+	}
+	m.addLocked(all)
+}
+
+func (m *Manager) addLocked(from []partition.FetchFrom) {
 	perLoop := map[*loop][]partition.FetchFrom{}
 	var order []*loop
 	for _, f := range from {
@@ -108,10 +134,10 @@ func (m *Manager) Add(from []partition.FetchFrom) {
 			m.mu.loops[k] = l
 		}
 		tp := f.Partition.TP()
-		if before := m.mu.of[tp]; before != nil && before != l {
+		if before := m.mu.of[tp].by; before != nil && before != l {
 			before.remove([]commitlog.TopicPartition{tp})
 		}
-		m.mu.of[tp] = l
+		m.mu.of[tp] = fetched{by: l, from: f}
 		if perLoop[l] == nil {
 			order = append(order, l)
 		}
@@ -129,7 +155,7 @@ func (m *Manager) Remove(tps []commitlog.TopicPartition) {
 	defer m.mu.Unlock()
 	perLoop := map[*loop][]commitlog.TopicPartition{}
 	for _, tp := range tps {
-		if l := m.mu.of[tp]; l != nil {
+		if l := m.mu.of[tp].by; l != nil {
 			perLoop[l] = append(perLoop[l], tp)
 			delete(m.mu.of, tp)
 		}

@@ -154,3 +154,21 @@ func survive(t *testing.T, ibp string, flush partition.FlushPolicy, seed uint64)
 		require.Equal(t, raw, other, "replica %d differs", id)
 	}
 }
+
+func TestPartitionsAreDealtAnewWhenTheNumberOfFetchersChanges(t *testing.T) {
+	c := newCluster(t, "3.9", partition.FlushAsKafka, 2, 1, 2)
+	followed := c.nodes[2].fetchers
+	for i, fetchers := range []int{2, 3, 5, 1, 0} {
+		followed.Resize(fetchers)
+		if fetchers > 0 {
+			followed.mu.Lock()
+			number := followed.mu.of[tp0].by.key.number
+			followed.mu.Unlock()
+			require.EqualValues(t, fetcherNumber(tp0, fetchers), number, "of %d", fetchers)
+		}
+		_, ok := c.produce(fmt.Sprint(i))
+		require.True(t, ok)
+		c.settled()
+		require.Equal(t, Counts{Fetchers: 1, Partitions: 1}, followed.Counts())
+	}
+}
