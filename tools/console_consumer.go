@@ -238,24 +238,13 @@ type formatter struct {
 }
 
 func newFormatter(set *options.Set) (*formatter, error) {
-	file, err := set.Value("formatter-config")
+	props, err := readConsoleProperties(set, "formatter-config")
 	if err != nil {
 		return nil, err
 	}
-	props, err := readSettings(file, set.Values("property"))
-	if err != nil {
-		return nil, err
-	}
-	get := func(name, def string) string {
-		if v, ok := props[name]; ok {
-			return v
-		}
-		return def
-	}
-	truth := func(name, def string) bool { return strings.EqualFold(strings.TrimSpace(get(name, def)), "true") }
-	f := &formatter{timestamp: truth("print.timestamp", "false"), key: truth("print.key", "false"), offset: truth("print.offset", "false"), partition: truth("print.partition", "false"),
-		headers: truth("print.headers", "false"), value: truth("print.value", "true"), keySeparator: get("key.separator", "\t"), lineSeparator: get("line.separator", "\n"),
-		headersSeparator: get("headers.separator", ","), nullLiteral: get("null.literal", "null")}
+	f := &formatter{timestamp: props.truth("print.timestamp", false), key: props.truth("print.key", false), offset: props.truth("print.offset", false), partition: props.truth("print.partition", false),
+		headers: props.truth("print.headers", false), value: props.truth("print.value", true), keySeparator: props.get("key.separator", "\t"), lineSeparator: props.get("line.separator", "\n"),
+		headersSeparator: props.get("headers.separator", ","), nullLiteral: props.get("null.literal", "null")}
 	class := func(option, property string) string {
 		if v, _ := set.Value(option); v != "" {
 			return v

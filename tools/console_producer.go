@@ -220,23 +220,13 @@ type lineReader struct {
 }
 
 func newLineReader(set *options.Set) (*lineReader, error) {
-	file, err := set.Value("reader-config")
+	props, err := readConsoleProperties(set, "reader-config")
 	if err != nil {
 		return nil, err
 	}
-	props, err := readSettings(file, set.Values("property"))
-	if err != nil {
-		return nil, err
-	}
-	get := func(name, def string) string {
-		if v, ok := props[name]; ok {
-			return v
-		}
-		return def
-	}
-	truth := func(name string) bool { return strings.EqualFold(strings.TrimSpace(props[name]), "true") }
-	r := &lineReader{parseKey: truth("parse.key"), parseHeaders: truth("parse.headers"), ignoreError: truth("ignore.error"), keySeparator: get("key.separator", "\t"), nullMarker: props["null.marker"],
-		headersDelimiter: get("headers.delimiter", "\t"), headersSeparator: get("headers.separator", ","), headersKeyValue: get("headers.key.separator", ":")}
+	r := &lineReader{parseKey: props.truth("parse.key", false), parseHeaders: props.truth("parse.headers", false), ignoreError: props.truth("ignore.error", false),
+		keySeparator: props.get("key.separator", "\t"), nullMarker: props["null.marker"],
+		headersDelimiter: props.get("headers.delimiter", "\t"), headersSeparator: props.get("headers.separator", ","), headersKeyValue: props.get("headers.key.separator", ":")}
 	if r.topic, err = set.Value("topic"); err != nil {
 		return nil, err
 	}

@@ -49,11 +49,7 @@ func featuresCalled(out io.Writer, call *subcommands.Call) error {
 	if call.Has("bootstrap-controller") {
 		return errNoControllers
 	}
-	settings, err := clientOptions{[]string{"bootstrap-server"}, "command-config", ""}.settings(callArguments{call})
-	if err != nil {
-		return err
-	}
-	client, err := connect(settings)
+	client, err := adminClient.connect(callArguments{call})
 	if err != nil {
 		return err
 	}

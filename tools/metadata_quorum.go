@@ -103,11 +103,7 @@ func metadataQuorum(call *subcommands.Call) error {
 	case !status && !replication:
 		return errors.New("One of --status or --replication must be specified with describe sub-command")
 	}
-	settings, err := clientOptions{[]string{"bootstrap-server"}, "command-config", ""}.settings(callArguments{call})
-	if err != nil {
-		return err
-	}
-	client, err := connect(settings)
+	client, err := adminClient.connect(callArguments{call})
 	if err != nil {
 		return err
 	}

@@ -75,7 +75,7 @@ func transactionsFailed(what string, err error) error {
 }
 
 func transactions(out io.Writer, call *subcommands.Call) error {
-	settings, err := clientOptions{[]string{"bootstrap-server"}, "command-config", ""}.settings(callArguments{call})
+	settings, err := adminClient.settings(callArguments{call})
 	if err != nil {
 		return transactionsFailed("Failed to load admin client properties", err)
 	}
