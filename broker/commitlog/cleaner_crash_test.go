@@ -39,13 +39,7 @@ func bootCompacted(fs vfs.FS, clk *clock) (*Manager, error) {
 	return load(still(ManagerConfig{Dirs: []string{crashDir}, FS: fs, Default: compactionConfig()}, clk))
 }
 
-func (s *compactionScript) boot() {
-	m, err := bootCompacted(s.fs, s.clock)
-	require.NoError(s.t, err)
-	s.m = m
-	s.log, err = m.GetOrCreate(tp0, TopicID{7}, false)
-	require.NoError(s.t, err)
-}
+func (s *compactionScript) boot() { s.start(bootCompacted(s.fs, s.clock)) }
 
 // produce appends a batch of keyed records; a third of the producers are transactional.
 func (s *compactionScript) produce() {
@@ -65,14 +59,7 @@ func (s *compactionScript) produce() {
 		b.Append(s.clock.at.UnixMilli(), key, value)
 	}
 	s.clock.advance(20 * time.Millisecond)
-	batch, err := b.Build()
-	require.NoError(s.t, err)
-	_, err = s.log.AppendAsLeader(batch, s.epoch, AppendOptions{RequireV2: true})
-	require.NoError(s.t, err)
-	if pid > 0 {
-		s.next[pid] += int32(n)
-	}
-	s.appended(batch)
+	s.send(b, pid, n)
 	s.done("produce %d by %d", n, pid)
 }
 

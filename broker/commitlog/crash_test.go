@@ -70,8 +70,10 @@ func bootOn(fs vfs.FS, clk *clock) (*Manager, error) {
 	return load(still(ManagerConfig{Dirs: []string{crashDir}, FS: fs, Default: crashConfig()}, clk))
 }
 
-func (s *crashScript) boot() {
-	m, err := bootOn(s.fs, s.clock)
+func (s *crashScript) boot() { s.start(bootOn(s.fs, s.clock)) }
+
+// start goes on with a manager that was just opened.
+func (s *crashScript) start(m *Manager, err error) {
 	require.NoError(s.t, err)
 	s.m = m
 	s.log, err = m.GetOrCreate(tp0, TopicID{7}, false)
@@ -105,6 +107,12 @@ func (s *crashScript) produce() {
 		b.Append(s.clock.at.UnixMilli()+s.rng.Int64N(50), nil, value)
 	}
 	s.clock.advance(10 * time.Millisecond)
+	s.send(b, pid, n)
+	s.done("produce %d by %d", n, pid)
+}
+
+// send appends a batch of n records of a producer, 0 for none.
+func (s *crashScript) send(b *record.Builder, pid int64, n int) {
 	batch, err := b.Build()
 	require.NoError(s.t, err)
 	_, err = s.log.AppendAsLeader(batch, s.epoch, AppendOptions{RequireV2: true})
@@ -113,7 +121,6 @@ func (s *crashScript) produce() {
 		s.next[pid] += int32(n)
 	}
 	s.appended(batch)
-	s.done("produce %d by %d", n, pid)
 }
 
 func (s *crashScript) appended(batch record.Batch) {
