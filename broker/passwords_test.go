@@ -56,7 +56,7 @@ func TestDynamicSettingsThatTheBrokerCannotLiveWithAreRefused(t *testing.T) {
 	s, err := secured(t, nil)
 	require.NoError(t, err)
 	l := newLiveConfig(nil, s.values, "1", quietLog())
-	b := &Broker{live: l, security: s}
+	b := &Broker{values: s.values, live: l, security: s}
 	right := map[string]string{"listener.name.outside.ssl.keystore.location": madeStores + "client.jks", outsidePassword: "sesame1"}
 	require.NoError(t, b.judge(false, right))
 	wrong := map[string]string{outsidePassword: "no such word"}
