@@ -317,6 +317,34 @@ func TestH17_CleanRestartStaysInTheISR(t *testing.T) {
 	require.True(t, w.fetch(2, 105).highWatermark)
 }
 
+// A change that is sent again tells of the registration that fetched, not of what the broker is since: whoever decides can see that it has restarted.
+func TestH17_AChangeSentAgainTellsWhoFetched(t *testing.T) {
+	w := leading(t, []int32{1, 2}, 10, 10)
+	change := w.fetch(3, 10).change
+	require.Equal(t, ISRMember{ID: 3, BrokerEpoch: 30}, change.ISR[2])
+	w.answer(change, errors.New("the controller is gone"))
+	w.c.setBrokers(map[int32]BrokerInfo{1: {Epoch: 10}, 2: {Epoch: 20}, 3: {Epoch: 31}})
+	w.now = w.now.Add(lastRetry)
+	again := w.c.due(w.now)
+	require.NotNil(t, again)
+	require.Equal(t, ISRMember{ID: 3, BrokerEpoch: 30}, again.ISR[2])
+}
+
+// Apache Kafka's controller takes into the ISR who restarted meanwhile. The leader, who knows, asks for it to leave at once, and commits nothing on its behalf.
+func TestH17_WhoRestartedWhileItWasTakenInIsAskedOut(t *testing.T) {
+	w := leading(t, []int32{1, 2}, 10, 10)
+	w.fetch(2, 10)
+	change := w.fetch(3, 10).change
+	w.c.setBrokers(map[int32]BrokerInfo{1: {Epoch: 10}, 2: {Epoch: 20}, 3: {Epoch: 31}})
+	w.append(5)
+	w.fetch(2, 15)
+	out := w.commit(change).change
+	require.Equal(t, []int32{1, 2}, ids(out))
+	require.EqualValues(t, 10, w.c.hw.Offset)
+	require.True(t, w.commit(out).highWatermark)
+	require.Equal(t, []int32{1, 2, 3}, ids(w.fetch(3, 15).change), "and in again when it has everything")
+}
+
 func TestH18_RefusedExpansionIsNotAskedAgainAtOnce(t *testing.T) {
 	w := leading(t, []int32{1, 2}, 10, 10)
 	change := w.fetch(3, 10).change

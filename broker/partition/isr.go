@@ -14,7 +14,7 @@ import (
 type flight struct {
 	serial  int64 // tells answers of this change from those of another
 	adds    int32 // the replica an expansion would add; None for a shrink
-	want    []int32
+	want    []ISRMember
 	retryAt time.Time // zero: an answer is awaited
 	tries   int
 }
@@ -84,28 +84,28 @@ func (c *core) expel(id int32) *ISRChange {
 	return c.ask(keep, None)
 }
 
-// ask puts a change in flight.
+// ask puts a change in flight. A member is asked for under the registration it fetched under, also when the change is sent again: after a restart that is another (H17).
 func (c *core) ask(want []int32, adds int32) *ISRChange {
 	c.serials++
-	c.inFlight = &flight{serial: c.serials, adds: adds, want: want}
-	return c.request()
-}
-
-// request is the change in flight as it is sent.
-func (c *core) request() *ISRChange {
-	members := make([]ISRMember, len(c.inFlight.want))
-	for i, id := range c.inFlight.want {
+	members := make([]ISRMember, len(want))
+	for i, id := range want {
 		members[i] = ISRMember{ID: id, BrokerEpoch: c.liveEpoch(id)}
 		if j := findRemote(c.remotes, id); j >= 0 && id != c.self {
 			members[i].BrokerEpoch = c.remotes[j].brokerEpoch
 		}
 	}
+	c.inFlight = &flight{serial: c.serials, adds: adds, want: members}
+	return c.request()
+}
+
+// request is the change in flight as it is sent.
+func (c *core) request() *ISRChange {
 	return &ISRChange{
 		LeaderID:        c.self,
 		LeaderEpoch:     c.leaderEpoch,
 		ControllerEpoch: c.controllerEpoch,
 		PartitionEpoch:  c.partitionEpoch,
-		ISR:             members,
+		ISR:             slices.Clone(c.inFlight.want),
 		Recovering:      c.recovering,
 		serial:          c.inFlight.serial,
 		alone:           c.flush != FlushAsKafka && len(c.inFlight.want) == 1 && len(c.remotes) > 0,
@@ -130,6 +130,7 @@ func (c *core) changed(now time.Time, serial int64, got ISRChanged, err error, e
 	if c.role != roleLeader || f == nil || f.serial != serial {
 		return step{}
 	}
+	var out *ISRChange
 	switch {
 	case len(got.ISR) > 0 && got.PartitionEpoch >= 0:
 		if got.LeaderEpoch != c.leaderEpoch || got.LeaderID != c.self {
@@ -147,6 +148,10 @@ func (c *core) changed(now time.Time, serial int64, got ISRChanged, err error, e
 		c.partitionEpoch = got.PartitionEpoch
 		c.recovering = got.Recovering
 		c.inFlight = nil
+		if i := findRemote(c.remotes, f.adds); i >= 0 && c.remotes[i].rebooted {
+			// It restarted while the change was on its way, and Apache Kafka's controller does not look at that.
+			out = c.expel(f.adds)
+		}
 	case errors.Is(err, kerr.OperationNotAttempted), errors.Is(err, kerr.IneligibleReplica):
 		c.inFlight = nil
 		c.calmUntil = now.Add(afterRefusal)
@@ -164,7 +169,7 @@ func (c *core) changed(now time.Time, serial int64, got ISRChanged, err error, e
 		c.retry(now, firstRetry)
 		return step{}
 	}
-	return step{highWatermark: c.advance(now, end, minISR)}
+	return step{highWatermark: c.advance(now, end, minISR), change: out}
 }
 
 // retry schedules the change in flight to be sent again.

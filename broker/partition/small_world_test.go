@@ -533,8 +533,8 @@ func (s *wstate) coreBytes(b []byte) []byte {
 		c := &s.cores[i]
 		b = append(b, byte(c.role), byte(c.leader), byte(c.leaderEpoch), byte(c.partitionEpoch), byte(c.epochStart), byte(mask(c.isr)), byte(c.hw.Offset), byte(c.durable.Offset))
 		b = binary.AppendVarint(b, c.serials)
-		if f := c.inFlight; f != nil {
-			b = append(b, byte(mask(f.want)), byte(f.adds), bit(f.retryAt.IsZero()))
+		if f := c.inFlight; f != nil { // this controller does not look at registrations
+			b = append(b, byte(mask(ids(&ISRChange{ISR: f.want}))), byte(f.adds), bit(f.retryAt.IsZero()))
 		}
 		for _, r := range c.remotes {
 			b = append(b, byte(r.id), byte(r.end.Offset), byte(r.brokerEpoch), bit(r.caughtUp.IsZero()), bit(r.lastFetch.IsZero()), byte(r.leaderEndThen), bit(r.rebooted), bit(r.turnedAway))
