@@ -96,9 +96,7 @@ func Open(ctx context.Context, v *config.Values, zk *zkstate.Client, log *logrus
 	tokens := newTokens(zk, v, log.WithField("part", "security"))
 	var id identity
 	err := zk.ThroughSessions(ctx, "finding out who this broker is", func() (err error) {
-		if err = zk.MakePersistentPaths(ctx); err == nil {
-			id, err = establish(ctx, zk, v, vfs.OS)
-		}
+		id, err = establish(ctx, zk, v, vfs.OS)
 		return err
 	})
 	if err != nil {

@@ -36,7 +36,7 @@ func newClusterID() string {
 
 // establish reads and checks the identity. A directory that cannot be read is left to the log manager, which takes it offline.
 func establish(ctx context.Context, zk *zkstate.Client, v *config.Values, fs vfs.FS) (identity, error) {
-	clusterID, err := zk.ClusterID(ctx, newClusterID())
+	clusterID, err := zk.JoinCluster(ctx, newClusterID())
 	if err != nil {
 		return identity{}, err
 	}

@@ -43,12 +43,12 @@ func quotaWindows(v *config.Values, prefix string) quota.Windows {
 
 // load reads the limits of all, in pipelined batches.
 func (q *clientQuotas) load(ctx context.Context) error {
-	users, err := q.zk.One(ctx, zkstate.Children(zkstate.EntityTypePath(zkstate.UserEntity)))
+	listed, err := q.zk.Do(ctx, []zkstate.Op{zkstate.Children(zkstate.EntityTypePath(zkstate.UserEntity)), zkstate.Children(zkstate.EntityTypePath(zkstate.ClientEntity))})
 	if err != nil {
 		return err
 	}
-	clients, err := q.zk.One(ctx, zkstate.Children(zkstate.EntityTypePath(zkstate.ClientEntity)))
-	if err != nil {
+	users, clients := listed[0], listed[1]
+	if err := errors.Join(users.Err, clients.Err); err != nil {
 		return err
 	}
 	changes := make([]zkstate.ConfigChange, 0, len(users.Children)+len(clients.Children))

@@ -49,8 +49,20 @@ func newLiveConfig(zk *zkstate.Client, static *config.Values, brokerID string, l
 	return l
 }
 
-// load reads every topic's and broker's settings, in pipelined batches.
+// load reads all settings side by side, those of one kind in pipelined batches.
 func (l *liveConfig) load(ctx context.Context) error {
+	var reading sync.WaitGroup
+	var topics, brokers, clients, addresses error
+	reading.Go(func() { topics = l.loadTopics(ctx) })
+	reading.Go(func() { brokers = l.loadBrokers(ctx) })
+	reading.Go(func() { clients = l.quotas.load(ctx) })
+	reading.Go(func() { addresses = l.addresses.load(ctx) })
+	reading.Wait()
+	return errors.Join(topics, brokers, clients, addresses)
+}
+
+// loadTopics reads every topic's settings.
+func (l *liveConfig) loadTopics(ctx context.Context) error {
 	listed, err := l.zk.One(ctx, zkstate.Children(zkstate.EntityTypePath(zkstate.TopicEntity)))
 	if err != nil {
 		return err
@@ -75,6 +87,14 @@ func (l *liveConfig) load(ctx context.Context) error {
 		}
 		topics[listed.Children[i]] = c
 	}
+	l.mu.Lock()
+	l.mu.topics = topics
+	l.mu.Unlock()
+	return nil
+}
+
+// loadBrokers reads the settings of this broker and of all.
+func (l *liveConfig) loadBrokers(ctx context.Context) error {
 	all, _, err := l.zk.EntityConfig(ctx, zkstate.BrokerEntity, zkstate.DefaultEntity)
 	if err != nil {
 		return err
@@ -85,10 +105,10 @@ func (l *liveConfig) load(ctx context.Context) error {
 	}
 	all, own = l.readable(all), l.readable(own)
 	l.mu.Lock()
-	l.mu.topics, l.mu.all, l.mu.own = topics, all, own
+	l.mu.all, l.mu.own = all, own
 	l.layerLocked()
 	l.mu.Unlock()
-	return errors.Join(l.quotas.load(ctx), l.addresses.load(ctx))
+	return nil
 }
 
 // layerLocked puts in force what is known.

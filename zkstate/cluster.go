@@ -3,7 +3,7 @@ package zkstate
 import (
 	"context"
 	"errors"
-	"fmt"
+	"slices"
 )
 
 // What concerns the cluster as a whole.
@@ -34,16 +34,14 @@ func DecodeClusterID(data []byte) (string, error) {
 	return o.str("id"), o.wrapped()
 }
 
-// ClusterID is the cluster's id; the one proposed becomes it if there is none.
-func (c *Client) ClusterID(ctx context.Context, proposed string) (string, error) {
-	if err := c.CreateRecursive(ctx, ClusterIDPath, EncodeClusterID(proposed)); err != nil {
-		return "", fmt.Errorf("creating the cluster id: %w", err)
-	}
-	r, err := c.One(ctx, Get(ClusterIDPath))
+// JoinCluster makes the directories that every broker expects, as far as they are missing, and answers the cluster's id; the one proposed becomes it if there is none.
+func (c *Client) JoinCluster(ctx context.Context, proposed string) (string, error) {
+	creates := append(directories(append(slices.Clone(persistentPaths), ClusterPath)), Create(ClusterIDPath, EncodeClusterID(proposed)))
+	data, err := c.ensure(ctx, creates)
 	if err != nil {
-		return "", fmt.Errorf("reading the cluster id: %w", err)
+		return "", err
 	}
-	return DecodeClusterID(r.Data)
+	return DecodeClusterID(data[len(data)-1])
 }
 
 // NextBrokerSequence is a number never given before, for broker ids that are generated: the caller adds

@@ -3,6 +3,7 @@ package zkstate_test
 import (
 	"context"
 	"errors"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -288,14 +289,15 @@ func producerIDsEndWithAnErrorInsteadOfWrappingAround(t *testing.T, addr string)
 
 func aBrokerMakesTheDirectoriesOfAFreshTree(t *testing.T, addr string) {
 	c, ctx := connect(t, addr, nil), within(t, time.Minute)
-	require.NoError(t, c.MakePersistentPaths(ctx))
-	require.NoError(t, c.MakePersistentPaths(ctx), "twice is no error")
-	id, err := c.ClusterID(ctx, "PjVw6mQiSvSXLd7Vbyj7bA")
+	id, err := c.JoinCluster(ctx, "PjVw6mQiSvSXLd7Vbyj7bA")
 	require.NoError(t, err)
 	assert.Equal(t, "PjVw6mQiSvSXLd7Vbyj7bA", id)
-	id, err = c.ClusterID(ctx, "another")
+	_, err = c.Do(ctx, []Op{Delete("/config/ips", AnyVersion), Delete("/admin/delete_topics", AnyVersion), Delete("/admin", AnyVersion)})
 	require.NoError(t, err)
+	id, err = c.JoinCluster(ctx, "another")
+	require.NoError(t, err, "what is missing is made, as after an upgrade")
 	assert.Equal(t, "PjVw6mQiSvSXLd7Vbyj7bA", id)
+	require.NoError(t, c.MakePersistentPaths(ctx), "once more is no error")
 	// The paths of a fresh 3.9.1 cluster, as far as they are not below a broker.
 	for _, path := range []string{"/admin/delete_topics", "/brokers/ids", "/brokers/seqid", "/brokers/topics", "/config/brokers", "/config/changes",
 		"/config/clients", "/config/ips", "/config/topics", "/config/users", "/consumers", "/isr_change_notification",
@@ -336,4 +338,21 @@ func aTreeIsDeletedFromBelow(t *testing.T, addr string) {
 	r, err := c.One(ctx, Children("/"))
 	require.NoError(t, err)
 	assert.Equal(t, []string{"u"}, r.Children)
+}
+
+func brokersThatStartTogetherAgreeOnTheCluster(t *testing.T, addr string) {
+	const brokers = 4
+	ctx := within(t, time.Minute)
+	ids := make([]string, brokers)
+	errs := make([]error, brokers)
+	var starts sync.WaitGroup
+	for i := range brokers {
+		c := connect(t, addr, nil)
+		starts.Go(func() { ids[i], errs[i] = c.JoinCluster(ctx, "cluster-"+strconv.Itoa(i)) })
+	}
+	starts.Wait()
+	for i := range brokers {
+		require.NoError(t, errs[i])
+		assert.Equal(t, ids[0], ids[i])
+	}
 }

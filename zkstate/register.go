@@ -60,8 +60,11 @@ func (c *Client) RegisterEphemeral(ctx context.Context, path string, data []byte
 	told := false
 	for {
 		// As Kafka does it: the node is made empty and filled in one multi, so that its data version is 1.
-		_, err := c.Multi(ctx, []Op{CreateEphemeral(path, nil), Set(path, data, 0)})
-		if err != nil && !errors.Is(err, ErrNodeExists) && !(errors.Is(err, ErrConnectionLoss) && ctx.Err() == nil) {
+		made, err := c.Multi(ctx, []Op{CreateEphemeral(path, nil), Set(path, data, 0)})
+		if err == nil {
+			return made[1].Stat, nil
+		}
+		if !errors.Is(err, ErrNodeExists) && !(errors.Is(err, ErrConnectionLoss) && ctx.Err() == nil) {
 			return Stat{}, err
 		}
 		r, err := c.One(ctx, Get(path).Watched())

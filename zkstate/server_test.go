@@ -71,6 +71,7 @@ var behaviours = []struct {
 	{"H52BlocksOfProducerIDsAreDisjointWhateverIsLost", h52BlocksOfProducerIDsAreDisjointWhateverIsLost},
 	{"ProducerIDsEndWithAnErrorInsteadOfWrappingAround", producerIDsEndWithAnErrorInsteadOfWrappingAround},
 	{"ABrokerMakesTheDirectoriesOfAFreshTree", aBrokerMakesTheDirectoriesOfAFreshTree},
+	{"BrokersThatStartTogetherAgreeOnTheCluster", brokersThatStartTogetherAgreeOnTheCluster},
 	{"AConfigurationIsWrittenBeforeItsNotification", aConfigurationIsWrittenBeforeItsNotification},
 	{"ATreeIsDeletedFromBelow", aTreeIsDeletedFromBelow},
 }
