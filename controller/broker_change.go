@@ -11,13 +11,9 @@ import (
 	"barnabas/zkstate"
 )
 
-// readBrokers reads every registration, leaving watches on the list and on each. A registration that is not readable is
-// logged and ignored: that broker is not part of the cluster.
-func (c *Core) readBrokers() (map[int32]*broker, error) {
-	names, err := c.children(zkstate.BrokerIDsPath)
-	if err != nil {
-		return nil, err
-	}
+// readBrokers reads registrations by name, leaving a watch on each. One that is not readable is logged and ignored: that
+// broker is not part of the cluster.
+func (c *Core) readBrokers(names []string) (map[int32]*broker, error) {
 	var ids []int32
 	var ops []zkstate.Op
 	for _, name := range names {
@@ -54,7 +50,11 @@ func (c *Core) readBrokers() (map[int32]*broker, error) {
 // brokersChanged acts on the difference between the registrations and the brokers known. A broker whose registration
 // has a newer czxid was restarted so fast that nobody saw it go: it is treated as gone and come back.
 func (c *Core) brokersChanged() error {
-	found, err := c.readBrokers()
+	names, err := c.children(zkstate.BrokerIDsPath)
+	if err != nil {
+		return err
+	}
+	found, err := c.readBrokers(names)
 	if err != nil {
 		return err
 	}

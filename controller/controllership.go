@@ -31,7 +31,12 @@ func (c *Core) standForElection() error {
 	if c.session == 0 {
 		return nil
 	}
-	for range electionAttempts {
+	for attempt := range electionAttempts {
+		if attempt > 0 { // an old view, of a server that lags behind, cannot win; but it could lose for ever
+			if err := c.sync(); err != nil {
+				return err
+			}
+		}
 		owner, err := c.readOwner()
 		if err != nil {
 			return err
@@ -64,7 +69,7 @@ func (c *Core) standForElection() error {
 			if c.holdOff {
 				return nil
 			}
-			if err := c.runForController(); err != nil {
+			if won, err := c.runForController(); won || err != nil {
 				return err
 			}
 		}
@@ -115,42 +120,45 @@ func (c *Core) readOwner() (owner, error) {
 	return owner{exists: true, broker: node.BrokerID, session: got[0].Stat.EphemeralOwner, czxid: got[0].Stat.Czxid}, nil
 }
 
-// runForController makes /controller and raises the epoch in one multi, so that no two controllers share an epoch. It
-// does not look at the outcome: whether this session won is read back from /controller, which is also right when the
-// answer was lost.
-func (c *Core) runForController() error {
-	if err := c.sync(); err != nil {
-		return err
-	}
+// runForController makes /controller and raises the epoch in one multi, so that no two controllers share an epoch, and begins the controllership that it won. False means that whether this session
+// won is to be read from /controller: which is right also when the answer was lost.
+func (c *Core) runForController() (bool, error) {
 	read, err := c.read(zkstate.Get(zkstate.ControllerEpochPath))
 	if err != nil {
-		return err
+		return false, err
 	}
-	if errors.Is(read[0].Err, zkstate.ErrNoNode) {
-		_, err := c.batch(ZKBatch{Fence: unfenced,
-			Ops: []zkstate.Op{zkstate.Create(zkstate.ControllerEpochPath, zkstate.EncodeControllerEpoch(0))}})
-		return err
+	var ops []zkstate.Op
+	epoch := int32(0)
+	switch {
+	case errors.Is(read[0].Err, zkstate.ErrNoNode): // a new cluster
+		ops = append(ops, zkstate.Create(zkstate.ControllerEpochPath, zkstate.EncodeControllerEpoch(epoch)))
+	case read[0].Err != nil:
+		return false, read[0].Err
+	default:
+		if epoch, err = zkstate.DecodeControllerEpoch(read[0].Data); err != nil {
+			c.emit(SetTimer{ID: TimerElect, After: electionBackoff})
+			return false, fmt.Errorf("nobody can be elected: %w", err)
+		}
 	}
-	if read[0].Err != nil {
-		return read[0].Err
-	}
-	epoch, err := zkstate.DecodeControllerEpoch(read[0].Data)
-	if err != nil {
-		c.emit(SetTimer{ID: TimerElect, After: electionBackoff})
-		return fmt.Errorf("nobody can be elected: %w", err)
-	}
-	_, err = c.batch(ZKBatch{Multi: true, Fence: unfenced, Ops: []zkstate.Op{
+	epoch++
+	results, err := c.batch(ZKBatch{Multi: true, Fence: unfenced, Ops: append(ops,
 		zkstate.CreateEphemeral(zkstate.ControllerPath, zkstate.Controller{
 			Version: controllerNodeVersion, BrokerID: c.cfg.BrokerID, TimestampMs: c.now.UnixMilli(), KRaftEpoch: -1}.Encode()),
-		zkstate.Set(zkstate.ControllerEpochPath, zkstate.EncodeControllerEpoch(epoch+1), read[0].Stat.Version),
-	}})
+		zkstate.Set(zkstate.ControllerEpochPath, zkstate.EncodeControllerEpoch(epoch), read[0].Stat.Version),
+	)})
 	if errors.Is(err, errAbandoned) || errors.Is(err, errSessionGone) {
-		return err
+		return false, err
 	}
 	if err != nil {
-		c.logf(LogDebug, "election for epoch %d: %v", epoch+1, err)
+		c.logf(LogDebug, "election for epoch %d: %v", epoch, err)
+		return false, nil
 	}
-	return nil
+	raised := results[len(results)-1].Stat
+	watched, err := c.read(zkstate.Exists(zkstate.ControllerPath).Watched())
+	if err != nil || watched[0].Err != nil || watched[0].Stat.Czxid != raised.Mzxid {
+		return false, err // removed in between, and perhaps another's by now
+	}
+	return true, c.lead(epoch, raised.Version)
 }
 
 // takeOver begins the controllership that /controller, made by this session, stands for. The epoch belongs to it only if
@@ -172,14 +180,19 @@ func (c *Core) takeOver(mine owner) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	c.cluster = newCluster(epoch, read[0].Stat.Version)
+	return true, c.lead(epoch, read[0].Stat.Version)
+}
+
+// lead begins the controllership of an epoch, whose node has this version.
+func (c *Core) lead(epoch, version int32) error {
+	c.cluster = newCluster(epoch, version)
 	c.setStatus(StatusChanged{ControllerID: c.cfg.BrokerID, Active: true, Epoch: epoch})
 	c.logf(LogInfo, "elected as controller of epoch %d", epoch)
-	err = c.failover()
+	err := c.failover()
 	if err == nil || errors.Is(err, errAbandoned) || errors.Is(err, errSessionGone) || errors.Is(err, zkstate.ErrFenced) {
-		return true, err
+		return err
 	}
-	return true, fmt.Errorf("%w: failover: %w", errIllegalState, err)
+	return fmt.Errorf("%w: failover: %w", errIllegalState, err)
 }
 
 // removeOwner removes a /controller that is left over from this process, and only that one: the epoch is read before

@@ -13,27 +13,30 @@ const firstRebalance = 5 * time.Second
 
 // failover is what a new controller reads and does, in this order:
 //
-//  1. the feature node;
+//  1. the feature node, and what stands in each directory. Each read leaves the watch that reports the next change;
 //  2. pending notifications of ISR changes and log directories are deleted: what they tell is read below anyway;
-//  3. brokers, topics with their assignments and ids, the state of every partition, deletions asked for. Each read leaves
-//     the watch that reports the next change;
+//  3. brokers, topics with their assignments and ids, the state of every partition, deletions asked for;
 //  4. every broker is told who is alive, before it hears of partitions, so that it knows the leaders it will be told of;
 //  5. replicas and partitions take their initial states, and partitions without a leader get one;
 //  6. reassignments, deletions and preferred elections that a former controller left half done are resumed.
 //
-// Each of the reads of step 3 is one pipelined batch, however many partitions there are.
+// The reads of step 1, and each of step 3, are one pipelined batch, however many partitions there are.
 func (c *Core) failover() error {
+	found, err := c.lookAround()
+	if err != nil {
+		return err
+	}
 	steps := []struct {
 		name string
 		do   func() error
 	}{
-		{"feature node", c.setUpFeatures},
-		{"log directory events", func() error { return c.deleteChildren(zkstate.LogDirEventNotificationPath) }},
-		{"ISR change notifications", func() error { return c.deleteChildren(zkstate.ISRChangeNotificationPath) }},
-		{"brokers", c.loadBrokers},
-		{"topics", c.loadTopics},
+		{"feature node", func() error { return c.setUpFeatures(found.features) }},
+		{"log directory events", func() error { return c.deleteNodes(zkstate.LogDirEventNotificationPath, found.logDirEvents) }},
+		{"ISR change notifications", func() error { return c.deleteNodes(zkstate.ISRChangeNotificationPath, found.isrChanges) }},
+		{"brokers", func() error { return c.loadBrokers(found.brokers) }},
+		{"topics", func() error { return c.loadTopics(found.topics) }},
 		{"partition states", c.loadStates},
-		{"deletions", c.loadDeletions},
+		{"deletions", func() error { return c.queueDeletions(found.deletions) }},
 		{"first states", c.startStates},
 		{"reassignments", c.resumeReassignments},
 		{"deletions", c.resumeDeletions},
@@ -51,27 +54,45 @@ func (c *Core) failover() error {
 	return nil
 }
 
-// children lists a node's children, leaving a watch; a missing node has none.
-func (c *Core) children(path string) ([]string, error) {
-	results, err := c.read(zkstate.Children(path).Watched())
-	switch {
-	case err != nil:
-		return nil, err
-	case errors.Is(results[0].Err, zkstate.ErrNoNode):
-		return nil, nil
-	case results[0].Err != nil:
-		return nil, fmt.Errorf("reading %s: %w", path, results[0].Err)
-	}
-	return sortedStrings(results[0].Children), nil
+// surroundings are what a new controller finds: the feature node, and names in directories.
+type surroundings struct {
+	features                                             zkstate.Result
+	logDirEvents, isrChanges, brokers, topics, deletions []string
 }
 
-// deleteChildren removes every child of a node, leaving a watch for the next ones.
-func (c *Core) deleteChildren(path string) error {
-	names, err := c.children(path)
+func (c *Core) lookAround() (surroundings, error) {
+	results, err := c.read(zkstate.Get(zkstate.FeaturePath), zkstate.Children(zkstate.LogDirEventNotificationPath).Watched(), zkstate.Children(zkstate.ISRChangeNotificationPath).Watched(),
+		zkstate.Children(zkstate.BrokerIDsPath).Watched(), zkstate.Children(zkstate.TopicsPath).Watched(), zkstate.Children(zkstate.DeleteTopicsPath).Watched())
 	if err != nil {
-		return err
+		return surroundings{}, err
 	}
-	return c.deleteNodes(path, names)
+	found := surroundings{features: results[0]}
+	for i, names := range []*[]string{&found.logDirEvents, &found.isrChanges, &found.brokers, &found.topics, &found.deletions} {
+		if *names, err = listed(results[i+1]); err != nil {
+			return surroundings{}, err
+		}
+	}
+	return found, nil
+}
+
+// children lists a node's children, leaving a watch.
+func (c *Core) children(path string) ([]string, error) {
+	results, err := c.read(zkstate.Children(path).Watched())
+	if err != nil {
+		return nil, err
+	}
+	return listed(results[0])
+}
+
+// listed are the names that a list of children answers, in order; a missing node has none.
+func listed(r zkstate.Result) ([]string, error) {
+	switch {
+	case errors.Is(r.Err, zkstate.ErrNoNode):
+		return nil, nil
+	case r.Err != nil:
+		return nil, fmt.Errorf("reading %s: %w", r.Path, r.Err)
+	}
+	return sortedStrings(r.Children), nil
 }
 
 // deleteNodes removes children by name; what is gone already is fine.
@@ -92,8 +113,8 @@ func (c *Core) deleteNodes(parent string, names []string) error {
 	return nil
 }
 
-func (c *Core) loadBrokers() error {
-	found, err := c.readBrokers()
+func (c *Core) loadBrokers(names []string) error {
+	found, err := c.readBrokers(names)
 	if err != nil {
 		return err
 	}
@@ -104,13 +125,8 @@ func (c *Core) loadBrokers() error {
 	return nil
 }
 
-func (c *Core) loadTopics() error {
-	names, err := c.children(zkstate.TopicsPath)
-	if err != nil {
-		return err
-	}
-	_, err = c.readTopics(names)
-	if err != nil {
+func (c *Core) loadTopics(names []string) error {
+	if _, err := c.readTopics(names); err != nil {
 		return err
 	}
 	c.cluster.each(func(_ TopicPartition, _ *topic, p *partition) { p.reassigning = p.assignment.reassigning() })

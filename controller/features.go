@@ -12,18 +12,14 @@ import (
 )
 
 // setUpFeatures makes /feature say whether features are versioned (KIP-584), which they are since 2.7. Levels that were
-// finalised are kept; below 2.7 they are cleared.
-func (c *Core) setUpFeatures() error {
+// finalised are kept; below 2.7 they are cleared. found is the node as it was read.
+func (c *Core) setUpFeatures(found zkstate.Result) error {
 	node := zkstate.Features{Version: 1, Enabled: c.cfg.IBP.featureVersioning(), Levels: map[string]int16{}}
 	if c.cfg.IBP.AtLeast(3, 3, 0) {
 		node.Version = 2
 	}
-	results, err := c.read(zkstate.Get(zkstate.FeaturePath))
-	if err != nil {
-		return err
-	}
 	var write zkstate.Op
-	switch r := results[0]; {
+	switch r := found; {
 	case errors.Is(r.Err, zkstate.ErrNoNode):
 		write = zkstate.Create(zkstate.FeaturePath, node.Encode())
 	case r.Err != nil:
@@ -40,7 +36,7 @@ func (c *Core) setUpFeatures() error {
 		}
 		write = zkstate.Set(zkstate.FeaturePath, node.Encode(), r.Stat.Version)
 	}
-	results, err = c.write(write)
+	results, err := c.write(write)
 	if err != nil {
 		return err
 	}

@@ -21,14 +21,6 @@ import (
 // deletionRetry is how long after a refusal by a live broker a halted deletion is tried again.
 const deletionRetry = 10 * time.Second
 
-func (c *Core) loadDeletions() error {
-	names, err := c.children(zkstate.DeleteTopicsPath)
-	if err != nil {
-		return err
-	}
-	return c.queueDeletions(names)
-}
-
 // deletionsRequested takes up deletions that were asked for since.
 func (c *Core) deletionsRequested() error {
 	names, err := c.children(zkstate.DeleteTopicsPath)
