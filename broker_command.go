@@ -82,6 +82,6 @@ func logEffects(v *config.Values, log *logrus.Entry) {
 		log.Warnf("configuration %s is not known and has no effect", name)
 	}
 	for _, name := range v.WithoutEffect() {
-		log.Warnf("configuration %s is accepted but has no effect yet", name)
+		log.Warnf("configuration %s is accepted but has no effect here", name)
 	}
 }
