@@ -6,6 +6,8 @@ import (
 	"barnabas/broker/commitlog"
 	"barnabas/broker/metrics"
 	"barnabas/config"
+	"barnabas/zkstate"
+	"context"
 )
 
 // Controller is this process's part of the cluster's controller.
@@ -18,6 +20,17 @@ type Controller interface {
 
 // Serve answers requests from the first registration on.
 func (b *Broker) Serve(controller Controller) {
+	b.heedSettings(controller)
+	b.dispatcher = b.newDispatcher(controller)
+	b.followTree(controller)
+	b.security.gate.Next = b.dispatcher
+	b.door.Handler = b.security.gate
+	b.attendFullDirs()
+	b.server.Serve(b.door)
+}
+
+// heedSettings has what may change while the broker runs take effect, at once for what has changed before.
+func (b *Broker) heedSettings(controller Controller) {
 	b.live.broker = func(v *config.Values) {
 		controller.SetUncleanElection(v.Bool("unclean.leader.election.enable"))
 		b.setThrottles()
@@ -34,6 +47,10 @@ func (b *Broker) Serve(controller Controller) {
 			controller.UncleanElectionEnabled(topic)
 		}
 	}
+}
+
+// newDispatcher puts the parts of this broker behind its APIs.
+func (b *Broker) newDispatcher(controller Controller) *api.Dispatcher {
 	v := b.values
 	ibp := v.ProtocolVersion("inter.broker.protocol.version")
 	adm := admin.New(admin.Config{
@@ -60,7 +77,7 @@ func (b *Broker) Serve(controller Controller) {
 		b.requests = metrics.NewRequests(measuredAPIs())
 		meter = b.requests
 	}
-	b.dispatcher = api.New(api.Config{
+	return api.New(api.Config{
 		BrokerID:               b.brokerID,
 		ClusterID:              b.clusterID,
 		InterBrokerListener:    v.InterBrokerListener(),
@@ -79,60 +96,48 @@ func (b *Broker) Serve(controller Controller) {
 		Groups: b.groups, Transactions: b.transactions, LegacyOffsets: legacyOffsets{b.zk},
 		Authorizer: gate, Tokens: delegated, Meter: meter, Quotas: b.live.quotas.held,
 	})
-	ctx := b.life
-	events := b.zk.Subscribe()
-	b.following.Go(func() {
-		defer events.Close()
+}
+
+// followTree starts what learns from ZooKeeper as long as the broker lives, and what keeps tokens fresh.
+func (b *Broker) followTree(controller Controller) {
+	follow := func(with func(context.Context, <-chan zkstate.Event)) {
+		events := b.zk.Subscribe()
+		b.following.Go(func() {
+			defer events.Close()
+			with(b.life, events.C())
+		})
+	}
+	follow(func(ctx context.Context, events <-chan zkstate.Event) {
 		if err := b.live.catchUp(ctx); err != nil && ctx.Err() == nil {
 			b.log.WithError(err).Warn("reading configuration changes")
 		}
-		b.live.follow(ctx, events.C())
+		b.live.follow(ctx, events)
 	})
-	features := b.zk.Subscribe()
-	b.following.Go(func() {
-		defer features.Close()
-		b.features.follow(ctx, features.C())
-	})
+	follow(b.features.follow)
 	if b.authorizer != nil {
-		lists := b.zk.Subscribe()
-		b.following.Go(func() {
-			defer lists.Close()
-			b.authorizer.follow(ctx, lists.C())
-		})
+		follow(b.authorizer.follow)
 	}
 	if b.tokens != nil {
-		told := b.zk.Subscribe()
+		follow(b.tokens.follow)
 		b.following.Go(func() {
-			defer told.Close()
-			b.tokens.follow(ctx, told.C())
-		})
-		b.following.Go(func() {
-			b.tokens.sweep(ctx, v.Millis("delegation.token.expiry.check.interval.ms"), controller.IsActive)
+			b.tokens.sweep(b.life, b.values.Millis("delegation.token.expiry.check.interval.ms"), controller.IsActive)
 		})
 	}
 	for _, keep := range b.security.keepers {
-		b.following.Go(func() { keep(ctx) })
+		b.following.Go(func() { keep(b.life) })
 	}
 	b.registrations.changed = b.dispatcher.RegistrationsChanged
-	registered := b.zk.Subscribe()
-	b.following.Go(func() {
-		defer registered.Close()
-		b.registrations.follow(ctx, registered.C())
-	})
-	b.security.gate.Next = b.dispatcher
-	b.door.Handler = b.security.gate
-	b.attendFullDirs()
-	b.server.Serve(b.door)
+	follow(b.registrations.follow)
 }
 
 // autoTopic is how a topic is laid out that is made because somebody asked for it.
 func (b *Broker) autoTopic(name string) api.AutoTopic {
 	v := b.live.values()
 	switch name {
-	case "__consumer_offsets":
+	case offsetsTopic:
 		return api.AutoTopic{Partitions: int32(v.Int("offsets.topic.num.partitions")), ReplicationFactor: int16(v.Int("offsets.topic.replication.factor")), Configs: map[string]string{
 			"cleanup.policy": "compact", "compression.type": "producer", "segment.bytes": v.String("offsets.topic.segment.bytes")}}
-	case "__transaction_state":
+	case transactionTopic:
 		return api.AutoTopic{Partitions: int32(v.Int("transaction.state.log.num.partitions")), ReplicationFactor: int16(v.Int("transaction.state.log.replication.factor")), Configs: map[string]string{
 			"cleanup.policy": "compact", "compression.type": "uncompressed", "segment.bytes": v.String("transaction.state.log.segment.bytes"),
 			"min.insync.replicas": v.String("transaction.state.log.min.isr"), "unclean.leader.election.enable": "false"}}
