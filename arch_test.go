@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -156,6 +158,22 @@ func TestArrowsPointOneWay(t *testing.T) {
 		}
 	}
 	assert.Greater(t, seen, 20)
+}
+
+// A newcomer looks for a room on the map of ARCHITECTURE.md by its last name.
+func TestTheMapHasEveryRoom(t *testing.T) {
+	text, err := os.ReadFile("ARCHITECTURE.md")
+	require.NoError(t, err)
+	_, rest, found := strings.Cut(string(text), "## The rooms\n")
+	require.True(t, found)
+	rooms, _, found := strings.Cut(rest, "\n## ")
+	require.True(t, found)
+	for _, p := range packages(t) {
+		name, _ := room(p.ImportPath)
+		if name != "." {
+			assert.Contains(t, rooms, path.Base(name)+"/", "%s is not on the map", name)
+		}
+	}
 }
 
 func TestSomeLibrariesHaveOneDoor(t *testing.T) {

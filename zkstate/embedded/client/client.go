@@ -1,6 +1,7 @@
-// Package client is one connection to a ZooKeeper server, request by request, with every operation of 3.8: for the shell, and
-// for tests that compare servers byte by byte. It keeps the session alive, and gives up when the connection breaks; taking
-// the session up again is the caller's decision (Session, Dial). Brokers and tools use package zkstate.
+// Package client is one connection to a ZooKeeper server, request by request, with every operation of 3.8: for the shell, for
+// what zkstate does beside its own session (bulk reads, ending a predecessor's session), and for tests that compare servers
+// byte by byte. It keeps the session alive, and gives up when the connection breaks; taking the session up again is the
+// caller's decision (Session, Open).
 package client
 
 import (
