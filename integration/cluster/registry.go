@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"io"
+	"slices"
 	"testing"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 	"barnabas/zkstate"
 )
 
-// Registry looks at brokers' registrations from outside.
+// Registry looks from outside at what ZooKeeper knows of brokers.
 type Registry struct{ zk *zkstate.Client }
 
 // OpenRegistry looks into a ZooKeeper until the test ends.
@@ -43,4 +44,15 @@ func (r *Registry) AwaitGone(t testing.TB, b *Broker) {
 	for ctx := lane.Patience(t); r.Epoch(t, b) != 0; time.Sleep(10 * time.Millisecond) { // the pace of looking
 		require.NoError(t, ctx.Err(), "the registration of broker %d", b.ID)
 	}
+}
+
+// ISR are the replicas in sync of a partition, in order.
+func (r *Registry) ISR(t testing.TB, topic string, partition int32) []int32 {
+	t.Helper()
+	node, err := r.zk.One(lane.Patience(t), zkstate.Get(zkstate.PartitionStatePath(topic, partition)))
+	require.NoError(t, err)
+	state, err := zkstate.DecodePartitionState(node.Data)
+	require.NoError(t, err)
+	slices.Sort(state.ISR)
+	return state.ISR
 }
