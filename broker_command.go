@@ -43,6 +43,7 @@ func brokerCommand() *cli.Command {
 				return err
 			}
 			log := newLog()
+			log.Infof("Barnabas %s, process %d, starts a broker with its logs in %s, on ZooKeeper at %s", version, os.Getpid(), strings.Join(values.LogDirs(), ", "), values.String("zookeeper.connect"))
 			logEffects(values, log)
 			will := makeWill(values, log)
 			defer will.revoke()
@@ -50,8 +51,11 @@ func brokerCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			waitForSignal(node.broker.Homeless())
-			return node.stop()
+			log.Infof("stopping: %s", waitForSignal(node.broker.Homeless()))
+			if err = node.stop(); err == nil {
+				log.Info("stopped: the logs are closed")
+			}
+			return err
 		},
 	}
 }

@@ -59,13 +59,15 @@ func TestServersStartAndStopByTheScriptsOfOld(t *testing.T) {
 	out, code = script(t, env, "kafka-server-stop.sh")
 	assert.Zero(t, code, out)
 	awaitGone(t, port)
-	log, err := os.ReadFile(filepath.Join(dir, "out", "kafkaServer.out"))
-	require.NoError(t, err)
-	assert.NotContains(t, string(log), "panic")
 	require.Eventually(t, func() bool {
 		_, err := os.Stat(filepath.Join(dir, "logs", ".kafka_cleanshutdown"))
 		return err == nil
 	}, time.Minute, 50*time.Millisecond, "a stop by script is a clean one")
+	log, err := os.ReadFile(filepath.Join(dir, "out", "kafkaServer.out"))
+	require.NoError(t, err)
+	assert.NotContains(t, string(log), "panic")
+	assert.Contains(t, string(log), "reached at PLAINTEXT://"+loopback(port))
+	assert.Contains(t, string(log), "stopping: terminated")
 	out, code = script(t, env, "zookeeper-server-stop.sh")
 	assert.Zero(t, code, out)
 	awaitGone(t, zk)

@@ -45,11 +45,15 @@ func zookeeperCommand() *cli.Command {
 	}
 }
 
-// waitForSignal returns when the process is asked to stop, or when one of the things it stands on has gone. A second signal ends the process at once.
-func waitForSignal(gone ...<-chan struct{}) {
+// waitForSignal returns when the process is asked to stop, or when one of the things it stands on has gone, and tells which. A second signal ends the process at once.
+func waitForSignal(gone ...<-chan struct{}) (why string) {
 	over, restore := untilStopped(gone...)
 	<-over.Done()
-	restore()
+	defer restore()
+	if cause := context.Cause(over); cause != context.Canceled {
+		return cause.Error()
+	}
+	return "what it stands on has gone"
 }
 
 // untilStopped listens from now on until restore: who tells the user to press Ctrl-C must be listening before. A closed terminal asks to stop, too, unless nohup has it passed over.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"barnabas/config"
@@ -27,7 +28,7 @@ func (b *Broker) Register(ctx context.Context) error {
 	b.replicas.SetBrokerEpoch(stat.Czxid)
 	b.state.CompareAndSwap(stateStarting, stateRunning)
 	b.door.open()
-	b.log.Infof("registered in cluster %s as broker %d, epoch %d", b.clusterID, b.brokerID, stat.Czxid)
+	b.log.Infof("registered in cluster %s as broker %d, epoch %d, reached at %s", b.clusterID, b.brokerID, stat.Czxid, shown(reg.Endpoints))
 	b.notes.leave(b.logs.Dirs(), stat.EphemeralOwner)
 	return nil
 }
@@ -64,7 +65,16 @@ func (b *Broker) advertiseAnew(ctx context.Context) {
 		return
 	}
 	b.registration.endpoints = reg.Endpoints
-	b.log.Infof("published other addresses: %v", reg.Endpoints)
+	b.log.Infof("reached at %s from now on", shown(reg.Endpoints))
+}
+
+// shown are addresses as configuration files have them.
+func shown(endpoints []zkstate.Endpoint) string {
+	var uris []string
+	for _, e := range endpoints {
+		uris = append(uris, config.Listener{Name: e.Listener, Host: e.Host, Port: int(e.Port)}.URI())
+	}
+	return strings.Join(uris, ",")
 }
 
 // SessionExpired says that the registration is gone. What this broker leads it goes on serving within the ISRs known; it can change none of them, and a new leader fences it.

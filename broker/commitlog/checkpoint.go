@@ -136,11 +136,11 @@ func parseCheckpoint(data []byte, entry func(fields []string) error) error {
 	return nil
 }
 
-// readOffsetCheckpoint reads a checkpoint of a log directory; an absent one is empty.
+// readOffsetCheckpoint reads a checkpoint of a log directory; an absent one is empty, and so is one without a byte: Kafka makes its files before it has anything to write.
 func readOffsetCheckpoint(f vfs.FS, dir, name string) (map[TopicPartition]int64, error) {
 	path := filepath.Join(dir, name)
 	data, err := readSmallFile(f, path, maxCheckpointBytes)
-	if err != nil || data == nil {
+	if err != nil || len(data) == 0 {
 		return map[TopicPartition]int64{}, err
 	}
 	offsets, err := parseOffsetCheckpoint(data)

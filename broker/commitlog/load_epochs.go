@@ -11,7 +11,9 @@ import (
 func (l *Log) loadEpochs() (list epochList, broken bool, err error) {
 	list, err = readEpochs(l.env.fs, l.Dir())
 	if bad := (*CorruptionError)(nil); errors.As(err, &bad) {
-		l.warnf("leader epochs are derived from the log anew: %v", err)
+		if l.Size() > 0 { // Kafka leaves an empty file with an empty log
+			l.warnf("leader epochs are derived from the log anew: %v", err)
+		}
 		return nil, true, nil
 	}
 	return list, false, err

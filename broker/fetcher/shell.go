@@ -264,7 +264,7 @@ func (l *loop) carryOutLocked(ops []op) {
 			continue
 		case err != nil:
 			entry.WithError(err).Errorf("log operation at offset %d failed; will be tried again", o.offset)
-		case o.kind != appendRecords:
+		case o.kind != appendRecords && s.End != o.part.logEnd:
 			entry.Infof("log was cut for leader epoch %d: it ends at %d now (leader's epoch %d ends at %d)", o.epoch, s.End, o.leaderFound, o.leaderEnd)
 		}
 		l.mu.core.done(l.cfg.Now(), o, s, finished, err)
