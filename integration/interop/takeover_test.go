@@ -91,8 +91,7 @@ func TestADirectoryOfKafka010IsTakenOver(t *testing.T) {
 	lane.KafkaJars(t, "0.10.2.2")
 	zk := zktest.Real(t)
 	nodes := connect(t, zk.Addr()) // a Java of today lacks what Kafka 0.10 makes cluster ids with
-	_, err := nodes.ClusterID(lane.Patience(t), "aaaaaaaaaaaaaaaaaaaaaa")
-	require.NoError(t, err)
+	require.NoError(t, nodes.CreateRecursive(lane.Patience(t), zkstate.ClusterIDPath, zkstate.EncodeClusterID("aaaaaaaaaaaaaaaaaaaaaa")))
 	nodes.Close()
 	c := cluster.StartProgram(t, cluster.Kafka("0.10.2.2"), zk.Addr(), 1, map[string]string{"zookeeper.session.timeout.ms": "6000", "auto.create.topics.enable": "true"}, func(int) map[string]string { return nil })
 	b := c.Brokers[0]
