@@ -182,7 +182,8 @@ func aTopicMarkedForDeletionIsLeftAlone(t *testing.T, a *Admin, zk *zkstate.Clie
 	err := a.CreatePartitions(ctx, []PartitionsSpec{{Name: "t", Count: 3}}, false)[0].Err
 	assert.ErrorIs(t, err, kerr.InvalidTopicException)
 	assert.EqualError(t, err, "The topic is queued for deletion.")
-	require.NoError(t, zk.DeleteRecursive(ctx, "/brokers/topics/t")) // the controller is half through
+	_, err = zk.One(ctx, zkstate.Delete("/brokers/topics/t", zkstate.AnyVersion)) // the controller is half through
+	require.NoError(t, err)
 	err = one(a.CreateTopics(ctx, []TopicSpec{manual("t", 1)}, false))
 	assert.ErrorIs(t, err, kerr.TopicAlreadyExists)
 	assert.EqualError(t, err, "Topic 't' is marked for deletion.")

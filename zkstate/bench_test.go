@@ -32,9 +32,10 @@ func BenchmarkFailover(b *testing.B) {
 			}
 			_, err = c.Do(ctx, creates)
 			require.NoError(b, err)
-			e, err := c.Elect(ctx, 1, 1)
+			_, err = c.One(ctx, Create(ControllerEpochPath, EncodeControllerEpoch(1)))
 			require.NoError(b, err)
-			fenced := c.FenceIn(e.EpochVersion, e.Generation)
+			_, generation := c.Session()
+			fenced := c.FenceIn(0, generation)
 			for b.Loop() {
 				_, err := c.Do(ctx, reads)
 				require.NoError(b, err)

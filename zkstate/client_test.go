@@ -289,7 +289,7 @@ func closeEndsTheSessionAtOnceAndEverythingThatWaits(t *testing.T, addr string) 
 	ctx := within(t, time.Minute)
 	_, err = c.One(ctx, CreateEphemeral("/e", nil))
 	require.NoError(t, err)
-	events := c.Events()
+	events := c.Subscribe().C()
 	c.Close()
 	for range events {
 	}
@@ -298,7 +298,7 @@ func closeEndsTheSessionAtOnceAndEverythingThatWaits(t *testing.T, addr string) 
 	require.ErrorIs(t, err, ErrNoNode, "the session said goodbye")
 	_, err = c.One(ctx, Get("/"))
 	require.ErrorIs(t, err, ErrClosed)
-	_, open := <-c.Events()
+	_, open := <-c.Subscribe().C()
 	assert.False(t, open)
 }
 

@@ -1,6 +1,7 @@
 package zkstate
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 )
@@ -57,4 +58,14 @@ func DecodeControllerEpoch(data []byte) (int32, error) {
 		return 0, &MalformedError{What: "controller epoch", Err: fmt.Errorf("%.40q is no number", data)}
 	}
 	return int32(n), nil
+}
+
+// ControllerID is who is the controller now; ErrNoNode when nobody is.
+func (c *Client) ControllerID(ctx context.Context) (int32, error) {
+	r, err := c.One(ctx, Get(ControllerPath))
+	if err != nil {
+		return -1, err
+	}
+	node, err := DecodeController(r.Data)
+	return node.BrokerID, err
 }

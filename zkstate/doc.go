@@ -17,7 +17,7 @@
 //
 // A connection can break after a write was sent and before its answer came. Reads are repeated; a write answers
 // [ErrConnectionLoss], and only its author can tell by reading back whether it took effect. [Client.RegisterEphemeral],
-// [Client.Elect], [Client.AllocateProducerIDs] and the other methods of this package that write do so themselves.
+// [Client.AllocateProducerIDs] and the other methods of this package that write do so themselves.
 //
 // # Goroutines
 //

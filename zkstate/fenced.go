@@ -14,13 +14,8 @@ type Fenced struct {
 	generation   int
 }
 
-// Fence makes a Fenced for the controller whose election left /controller_epoch at this version, in the session of now.
-func (c *Client) Fence(controllerEpochVersion int32) *Fenced {
-	_, generation := c.Session()
-	return &Fenced{client: c, epochVersion: controllerEpochVersion, generation: generation}
-}
-
-// FenceIn is Fence for the session of a generation, such as Election.Generation.
+// FenceIn makes a Fenced for the controller whose election left /controller_epoch at this version, in the session of that
+// generation.
 func (c *Client) FenceIn(controllerEpochVersion int32, generation int) *Fenced {
 	return &Fenced{client: c, epochVersion: controllerEpochVersion, generation: generation}
 }

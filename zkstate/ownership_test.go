@@ -89,87 +89,13 @@ func aPersistentNodeInTheWayIsAnErrorAtOnce(t *testing.T, addr string) {
 	require.ErrorAs(t, c.AwaitUnheld(ctx, BrokerIDPath(1)), &held)
 }
 
-func electionsCountUpAndTheLoserLearnsWhoWon(t *testing.T, addr string) {
-	ctx := within(t, time.Minute)
-	one, two := connect(t, addr, nil), connect(t, addr, nil)
-	e, err := one.Elect(ctx, 1, 1000)
-	require.NoError(t, err)
-	assert.Equal(t, Election{Won: true, ControllerID: 1, Epoch: 1, EpochVersion: 1, Generation: 1}, e)
-	lost, err := two.Elect(ctx, 2, 1000)
-	require.NoError(t, err)
-	assert.Equal(t, Election{ControllerID: 1}, lost)
-	again, err := one.Elect(ctx, 1, 2000)
-	require.NoError(t, err)
-	assert.Equal(t, e, again, "a live session of ours in /controller means that we are the controller")
-	r, err := one.One(ctx, Get(ControllerPath))
-	require.NoError(t, err)
-	assert.Equal(t, `{"version":2,"brokerid":1,"timestamp":"1000","kraftControllerEpoch":-1}`, string(r.Data))
-	one.Close()
-	e, err = two.Elect(ctx, 2, 3000)
-	require.NoError(t, err)
-	assert.Equal(t, Election{Won: true, ControllerID: 2, Epoch: 2, EpochVersion: 2, Generation: 1}, e)
-}
-
-func h24AnElectionWhoseAnswerWasLostIsReadBack(t *testing.T, addr string) {
-	p := newProxy(t, addr)
-	c, other, ctx := connect(t, p.addr(), nil), connect(t, addr, nil), within(t, time.Minute)
-	_, err := other.One(ctx, Create(ControllerEpochPath, EncodeControllerEpoch(7)))
-	require.NoError(t, err)
-	var e Election
-	p.loseAnswerTo(t, "kraftControllerEpoch", func() bool { _, err := other.One(ctx, Exists(ControllerPath)); return err == nil },
-		func() { e, err = c.Elect(ctx, 1, 1000) })
-	require.NoError(t, err)
-	assert.True(t, e.Won)
-	assert.Equal(t, int32(8), e.Epoch, "raised once")
-	r, err := other.One(ctx, Get(ControllerEpochPath))
-	require.NoError(t, err)
-	assert.Equal(t, "8", string(r.Data))
-	assert.Equal(t, e.EpochVersion, r.Stat.Version)
-}
-
-func ofManyCandidatesExactlyOneWinsEachEpoch(t *testing.T, addr string) {
-	ctx := within(t, 60*time.Second)
-	clients := make([]*Client, 5)
-	for i := range clients {
-		clients[i] = connect(t, addr, nil)
-	}
-	epochs := map[int32]int32{}
-	for len(clients) > 0 {
-		results := make([]Election, len(clients))
-		var wg sync.WaitGroup
-		for i, c := range clients {
-			wg.Add(1)
-			go func() {
-				defer wg.Done()
-				e, err := c.Elect(ctx, int32(i), 1)
-				assert.NoError(t, err)
-				results[i] = e
-			}()
-		}
-		wg.Wait()
-		winner := -1
-		for i, e := range results {
-			if e.Won {
-				require.Equal(t, -1, winner, "two winners")
-				winner = i
-				_, twice := epochs[e.Epoch]
-				require.False(t, twice, "an epoch given twice")
-				epochs[e.Epoch] = int32(i)
-			}
-		}
-		require.NotEqual(t, -1, winner)
-		clients[winner].Close()
-		clients = append(clients[:winner], clients[winner+1:]...)
-	}
-	assert.Len(t, epochs, 5)
-}
-
 func h23ADeposedControllerCanChangeNothing(t *testing.T, addr string) {
 	ctx := within(t, time.Minute)
 	one, two := connect(t, addr, nil), connect(t, addr, nil)
-	e, err := one.Elect(ctx, 1, 1)
+	_, err := one.One(ctx, Create(ControllerEpochPath, EncodeControllerEpoch(1)))
 	require.NoError(t, err)
-	fenced := one.FenceIn(e.EpochVersion, e.Generation)
+	_, generation := one.Session()
+	fenced := one.FenceIn(0, generation)
 	rs, err := fenced.Do(ctx, []Op{Create("/t", []byte("1")), Set("/t", []byte("2"), 0), Get("/t"), Set("/t", nil, 7)})
 	require.NoError(t, err)
 	assert.Equal(t, []error{nil, nil, nil, ErrBadVersion}, []error{rs[0].Err, rs[1].Err, rs[2].Err, rs[3].Err})
@@ -179,9 +105,7 @@ func h23ADeposedControllerCanChangeNothing(t *testing.T, addr string) {
 	require.ErrorIs(t, err, ErrNotEmpty)
 	assert.Equal(t, []error{ErrRolledBack, ErrNotEmpty}, []error{rs[0].Err, rs[1].Err})
 
-	_, err = two.Do(ctx, []Op{Delete(ControllerPath, AnyVersion)}) // as the ensemble does with an expired session
-	require.NoError(t, err)
-	_, err = two.Elect(ctx, 2, 2)
+	_, err = two.One(ctx, Set(ControllerEpochPath, EncodeControllerEpoch(2), 0)) // as the next controller does
 	require.NoError(t, err)
 	rs, err = fenced.Do(ctx, []Op{Set("/t", []byte("zombie"), AnyVersion), Create("/z", nil), Delete("/t", AnyVersion)})
 	require.NoError(t, err)
@@ -193,15 +117,16 @@ func h23ADeposedControllerCanChangeNothing(t *testing.T, addr string) {
 	r, err := two.One(ctx, Get("/t"))
 	require.NoError(t, err)
 	assert.Equal(t, "2", string(r.Data))
-	_, err = one.FenceIn(e.EpochVersion, e.Generation+1).Do(ctx, []Op{Create("/z", nil)})
+	_, err = one.FenceIn(1, generation+1).Do(ctx, []Op{Create("/z", nil)})
 	assert.ErrorIs(t, err, ErrSessionExpired, "a fence belongs to one session")
 }
 
 func aBatchThatIsRefusedIsTriedOneByOne(t *testing.T, addr string) {
 	c, ctx := connect(t, addr, nil), within(t, time.Minute)
-	e, err := c.Elect(ctx, 1, 1)
+	_, err := c.One(ctx, Create(ControllerEpochPath, EncodeControllerEpoch(1)))
 	require.NoError(t, err)
-	fenced := c.FenceIn(e.EpochVersion, e.Generation)
+	_, generation := c.Session()
+	fenced := c.FenceIn(0, generation)
 	ops := []Op{Create("/a", nil), Create("/a/b", nil), Create("/a", nil), Set("/a/b", []byte("x"), 0), Set("/a/b", nil, 7), Delete("/none", AnyVersion), Create("/bad/", nil), Delete("/a/b", 1)}
 	rs, err := fenced.Do(ctx, ops)
 	require.NoError(t, err)
@@ -326,18 +251,6 @@ func aConfigurationIsWrittenBeforeItsNotification(t *testing.T, addr string) {
 	require.NoError(t, err)
 	assert.Equal(t, EntityConfig{"producer_byte_rate": "20"}, config)
 	assert.Equal(t, int32(1), version)
-}
-
-func aTreeIsDeletedFromBelow(t *testing.T, addr string) {
-	c, ctx := connect(t, addr, nil), within(t, time.Minute)
-	for _, p := range []string{"/t/partitions/0/state", "/t/partitions/1/state", "/u"} {
-		require.NoError(t, c.CreateRecursive(ctx, p, nil))
-	}
-	require.NoError(t, c.DeleteRecursive(ctx, "/t"))
-	require.NoError(t, c.DeleteRecursive(ctx, "/t"), "a missing tree is no error")
-	r, err := c.One(ctx, Children("/"))
-	require.NoError(t, err)
-	assert.Equal(t, []string{"u"}, r.Children)
 }
 
 func brokersThatStartTogetherAgreeOnTheCluster(t *testing.T, addr string) {

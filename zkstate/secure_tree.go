@@ -39,7 +39,7 @@ func (c *Client) ResetACLs(ctx context.Context) error {
 				return err
 			}
 		}
-		levels, err := list(ctx, c, root)
+		levels, err := c.levels(ctx, root)
 		if err != nil {
 			return err
 		}
@@ -70,4 +70,37 @@ func (c *Client) resetACLs(ctx context.Context, paths []string) error {
 		}
 	}
 	return nil
+}
+
+// levels is the tree below path, path itself being the first; nothing when it does not exist.
+func (c *Client) levels(ctx context.Context, path string) ([][]string, error) {
+	var levels [][]string
+	for level := []string{path}; len(level) > 0; {
+		ops := make([]Op, len(level))
+		for i, p := range level {
+			ops[i] = Children(p)
+		}
+		results, err := c.Do(ctx, ops)
+		if err != nil {
+			return nil, err
+		}
+		var there, below []string
+		for i, r := range results {
+			if errors.Is(r.Err, ErrNoNode) {
+				continue
+			}
+			if r.Err != nil {
+				return nil, r.Err
+			}
+			there = append(there, level[i])
+			for _, child := range r.Children {
+				below = append(below, level[i]+"/"+child)
+			}
+		}
+		if len(there) > 0 {
+			levels = append(levels, there)
+		}
+		level = below
+	}
+	return levels, nil
 }

@@ -58,9 +58,6 @@ var behaviours = []struct {
 	{"ASessionIsNotEndedWithoutItsPassword", aSessionIsNotEndedWithoutItsPassword},
 	{"ASessionIsEndedThroughAnyServerThatAnswers", aSessionIsEndedThroughAnyServerThatAnswers},
 	{"APersistentNodeInTheWayIsAnErrorAtOnce", aPersistentNodeInTheWayIsAnErrorAtOnce},
-	{"ElectionsCountUpAndTheLoserLearnsWhoWon", electionsCountUpAndTheLoserLearnsWhoWon},
-	{"H24AnElectionWhoseAnswerWasLostIsReadBack", h24AnElectionWhoseAnswerWasLostIsReadBack},
-	{"OfManyCandidatesExactlyOneWinsEachEpoch", ofManyCandidatesExactlyOneWinsEachEpoch},
 	{"ASessionMayBeEncryptedAndTheServerIsAuthenticated", aSessionMayBeEncryptedAndTheServerIsAuthenticated},
 	{"SessionsExpireAgainAndAgainUnderLoad", sessionsExpireAgainAndAgainUnderLoad},
 	{"AStartOutlivesItsSession", aStartOutlivesItsSession},
@@ -73,7 +70,6 @@ var behaviours = []struct {
 	{"ABrokerMakesTheDirectoriesOfAFreshTree", aBrokerMakesTheDirectoriesOfAFreshTree},
 	{"BrokersThatStartTogetherAgreeOnTheCluster", brokersThatStartTogetherAgreeOnTheCluster},
 	{"AConfigurationIsWrittenBeforeItsNotification", aConfigurationIsWrittenBeforeItsNotification},
-	{"ATreeIsDeletedFromBelow", aTreeIsDeletedFromBelow},
 }
 
 func fourLetters(addr, word string) (string, error) {

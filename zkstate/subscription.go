@@ -35,9 +35,6 @@ func (c *Client) Subscribe() *Subscription {
 	return s
 }
 
-// Events is Subscribe for a consumer that lives as long as the client: the channel closes with the client.
-func (c *Client) Events() <-chan Event { return c.Subscribe().C() }
-
 // C is where the events arrive; it closes with the client or the subscription.
 func (s *Subscription) C() <-chan Event { return s.out }
 
