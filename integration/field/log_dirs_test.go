@@ -26,32 +26,41 @@ import (
 // dirFault breaks one of a broker's log directories, and mends it while the broker is down.
 type dirFault struct {
 	name   string
+	place  func(t *testing.T) string // a file system for the directory; nil: that of the other
 	inject func(t *testing.T, dir string)
 	mend   func(t *testing.T, dir string)
 	bad    bool // a broker that starts meanwhile finds it unusable
 }
 
-func dirFaults(mounted string) []dirFault {
+func dirFaults() []dirFault {
 	away := func(dir string) string { return dir + ".away" }
 	filler := func(dir string) string { return filepath.Join(dir, "filler") }
+	var disk *lane.Disk // of the one of these that is played
+	onDisk := func(t *testing.T) string {
+		disk = lane.NewDisk(t, 128<<20)
+		return disk.Dir
+	}
 	return []dirFault{
-		{"gone", func(t *testing.T, dir string) {
+		{"gone", nil, func(t *testing.T, dir string) {
 			require.NoError(t, os.Rename(dir, away(dir)))
 			require.NoError(t, os.WriteFile(dir, []byte("no directory"), 0o600))
 		}, func(t *testing.T, dir string) {
 			require.NoError(t, os.Remove(dir))
 			require.NoError(t, os.Rename(away(dir), dir))
 		}, true},
-		{"a folder deleted under it", func(t *testing.T, dir string) {
+		{"a folder deleted under it", nil, func(t *testing.T, dir string) {
 			folders, err := filepath.Glob(filepath.Join(dir, "spread-*"))
 			require.NoError(t, err)
 			require.NotEmpty(t, folders)
 			require.NoError(t, os.RemoveAll(folders[0]))
 		}, func(*testing.T, string) {}, false},
-		{"full", func(t *testing.T, dir string) {
+		{"full", func(t *testing.T) string {
+			mounted := lane.SmallDisk(t, 64<<20)
 			lane.Need(t, mounted != "", "a small disk, which root can mount")
-			lane.Fill(t, filler(dir))
-		}, func(t *testing.T, dir string) { require.NoError(t, os.Remove(filler(dir))) }, false},
+			return mounted
+		}, func(t *testing.T, dir string) { lane.Fill(t, filler(dir)) }, func(t *testing.T, dir string) { require.NoError(t, os.Remove(filler(dir))) }, false},
+		{"read-only since an error", onDisk, func(*testing.T, string) { disk.TurnReadOnly() }, func(*testing.T, string) { disk.Restore() }, true},
+		{"pulled out", onDisk, func(*testing.T, string) { disk.CutPower() }, func(*testing.T, string) { disk.Restore() }, true},
 	}
 }
 
@@ -65,19 +74,10 @@ func TestALogDirectoryThatFailsCostsItsReplicasOnly(t *testing.T) {
 		programs["apache"] = cluster.Kafka(apacheVersion)
 	}
 	for name, program := range programs {
-		for _, fault := range dirFaults("") {
+		for i, fault := range dirFaults() {
 			t.Run(name+"/"+fault.name, func(t *testing.T) {
 				t.Parallel()
-				mounted := ""
-				if fault.name == "full" {
-					mounted = lane.SmallDisk(t, 64<<20)
-					lane.Need(t, mounted != "", "a small disk, which root can mount")
-				}
-				for _, f := range dirFaults(mounted) {
-					if f.name == fault.name {
-						newDirWorld(t, program, mounted).play(f)
-					}
-				}
+				newDirWorld(t, program, dirFaults()[i]).play()
 			})
 		}
 	}
@@ -97,12 +97,12 @@ type dirWorld struct {
 	fault     dirFault
 }
 
-func newDirWorld(t *testing.T, program cluster.Program, mounted string) *dirWorld {
+func newDirWorld(t *testing.T, program cluster.Program, fault dirFault) *dirWorld {
 	zk := zktest.Embedded(t)
 	root := t.TempDir()
-	w := &dirWorld{t: t, z: openTree(t, zk.Addr()), good: filepath.Join(root, "good"), bad: filepath.Join(root, "bad")}
-	if mounted != "" {
-		w.bad = filepath.Join(mounted, "bad")
+	w := &dirWorld{t: t, z: openTree(t, zk.Addr()), good: filepath.Join(root, "good"), bad: filepath.Join(root, "bad"), fault: fault}
+	if fault.place != nil {
+		w.bad = filepath.Join(fault.place(t), "bad")
 	}
 	settings := map[string]string{"log.segment.bytes": "131072", "replica.lag.time.max.ms": "3000", "zookeeper.session.timeout.ms": "3000", "auto.leader.rebalance.enable": "false"}
 	w.c = cluster.StartProgram(t, program, zk.Addr(), 2, settings, func(id int) map[string]string {
@@ -119,9 +119,8 @@ func newDirWorld(t *testing.T, program cluster.Program, mounted string) *dirWorl
 	return w
 }
 
-func (w *dirWorld) play(fault dirFault) {
-	t, b := w.t, w.c.Brokers[0]
-	w.fault = fault
+func (w *dirWorld) play() {
+	t, b, fault := w.t, w.c.Brokers[0], w.fault
 	_, err := w.admin.CreateTopic(lane.Patience(t), spreadOver, 2, nil, "spread")
 	require.NoError(t, err)
 	w.c.WaitWhole(t, "spread", spreadOver, 2)

@@ -5,13 +5,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
-// Disk is a file system of the test's own whose power can be cut: what was not synced by then is gone.
+// Disk is a file system of the test's own that can fail as real ones do. When its power is cut, what was not synced is gone.
 type Disk struct {
 	Dir   string // where it is mounted
 	image string
@@ -58,6 +59,20 @@ func (d *Disk) CutPower() {
 	}
 }
 
+// TurnReadOnly lets the file system find an error, after which nothing can be written to it.
+func (d *Disk) TurnReadOnly() {
+	d.t.Helper()
+	table, err := os.ReadFile("/proc/self/mounts")
+	d.must(err)
+	for line := range strings.Lines(string(table)) {
+		if f := strings.Fields(line); f[1] == d.Dir {
+			d.must(os.WriteFile(filepath.Join("/sys/fs/ext4", filepath.Base(f[0]), "trigger_fs_error"), []byte("1"), 0))
+			return
+		}
+	}
+	d.t.Fatalf("%s is not mounted", d.Dir)
+}
+
 // Restore mounts what is on the disk, once no process has files of it open.
 func (d *Disk) Restore() {
 	d.t.Helper()
@@ -68,7 +83,7 @@ func (d *Disk) Restore() {
 }
 
 func (d *Disk) mount() *exec.Cmd {
-	return exec.Command("mount", "-o", "loop,commit="+strconv.Itoa(int(patience.Seconds())), d.image, d.Dir)
+	return exec.Command("mount", "-o", "loop,errors=remount-ro,commit="+strconv.Itoa(int(patience.Seconds())), d.image, d.Dir)
 }
 
 func (d *Disk) run(name string, args ...string) {

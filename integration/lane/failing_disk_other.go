@@ -4,7 +4,7 @@ package lane
 
 import "testing"
 
-// Disk is a file system of the test's own whose power can be cut.
+// Disk is a file system of the test's own that can fail as real ones do.
 type Disk struct{ Dir string }
 
 // NewDisk skips the test: there is none here.
@@ -13,6 +13,7 @@ func NewDisk(t testing.TB, _ int64) *Disk {
 	return nil
 }
 
-func (*Disk) Sync()     {}
-func (*Disk) CutPower() {}
-func (*Disk) Restore()  {}
+func (*Disk) Sync()         {}
+func (*Disk) CutPower()     {}
+func (*Disk) TurnReadOnly() {}
+func (*Disk) Restore()      {}
