@@ -22,7 +22,7 @@ const (
 	keyPassword   = "listener.name.outside.ssl.key.password"
 )
 
-var encoder = secret.Encoder{Secret: "s3cret", Cipher: secret.DefaultCipher, KeyBits: secret.DefaultKeyBits, Iterations: 1024}
+var encoder = secret.Encoder{Secret: "s3cret", Cipher: "AES/CBC/PKCS5Padding", KeyBits: 128, Iterations: 1024}
 
 // keeper is an admin that may keep passwords, and what it asked the broker to judge last.
 func keeper(t *testing.T, passwords *secret.Encoder) (a *Admin, zk *zkstate.Client, judged *map[string]string) {

@@ -32,7 +32,6 @@ const (
 	zkReadTimeout       = 10 * time.Second
 	drainTimeout        = 5 * time.Second // for answers that are under way when the broker stops
 	noBrokerEpoch       = int64(-1)
-	registerBackoff     = time.Second
 	lookForRegistration = 50 * time.Millisecond
 )
 

@@ -25,20 +25,15 @@ import (
 // Encoder encrypts with one secret, and decrypts what was encrypted with it whatever else was chosen then.
 type Encoder struct {
 	Secret string
-	// KeyFactory derives the key, as Java calls it [password.encoder.keyfactory.algorithm]; empty: DefaultKeyFactory.
+	// KeyFactory derives the key, as Java calls it [password.encoder.keyfactory.algorithm]; empty: PBKDF2WithHmacSHA512.
 	KeyFactory string
 	Cipher     string // [password.encoder.cipher.algorithm]
 	KeyBits    int    // [password.encoder.key.length]
 	Iterations int    // of the derivation [password.encoder.iterations]
 }
 
-// Defaults are Kafka's.
-const (
-	DefaultKeyFactory = "PBKDF2WithHmacSHA512"
-	DefaultCipher     = cbc
-	DefaultKeyBits    = 128
-	DefaultIterations = 4096
-)
+// usualKeyFactory is taken when none is named, as Kafka does.
+const usualKeyFactory = "PBKDF2WithHmacSHA512"
 
 // The ciphers of Java that are known here.
 const (
@@ -48,7 +43,7 @@ const (
 
 var keyFactories = map[string]func() hash.Hash{
 	"PBKDF2WithHmacSHA1": sha1.New, "PBKDF2WithHmacSHA224": sha256.New224, "PBKDF2WithHmacSHA256": sha256.New,
-	"PBKDF2WithHmacSHA384": sha512.New384, DefaultKeyFactory: sha512.New,
+	"PBKDF2WithHmacSHA384": sha512.New384, usualKeyFactory: sha512.New,
 }
 
 const (
@@ -69,7 +64,7 @@ func (e Encoder) Check() error {
 
 func (e Encoder) parts() (keyFactory string, derive func() hash.Hash, err error) {
 	if keyFactory = e.KeyFactory; keyFactory == "" {
-		keyFactory = DefaultKeyFactory
+		keyFactory = usualKeyFactory
 	}
 	derive, known := keyFactories[keyFactory]
 	switch {
