@@ -99,7 +99,7 @@ func TestALineThatLostItsConnectionMakesAnother(t *testing.T) {
 
 func TestASilentBrokerIsATimeoutForALine(t *testing.T) {
 	b := startBroker(t, func(net.Conn, wire.Header, kmsg.Request) []byte { return nil })
-	l := newLine(t, b.addr(), func(c *Config) { c.Timeout = 20 * time.Millisecond })
+	l := newLine(t, b.addr(), func(c *Config) { c.Timeout = time.Second })
 	_, err := l.Do(context.Background(), metadataRequest(9))
 	require.ErrorIs(t, err, kerr.RequestTimedOut)
 	require.NotErrorIs(t, err, ErrNotSent)
