@@ -186,6 +186,7 @@ func TestListenersMayNameHostsOfEveryKind(t *testing.T) {
 	l, err := ParseListeners("listeners", "PLAINTEXT://:9092, IN://[::1]:9093,OUT://a-b.c:0", "PLAINTEXT:PLAINTEXT,in:ssl,OUT:SASL_SSL")
 	require.NoError(t, err)
 	assert.Equal(t, []Listener{{"PLAINTEXT", "", 9092, "PLAINTEXT"}, {"IN", "::1", 9093, "SSL"}, {"OUT", "a-b.c", 0, "SASL_SSL"}}, l)
+	assert.Equal(t, "IN://[::1]:9093", l[1].URI())
 }
 
 func TestHelpNamesEveryPublicKey(t *testing.T) {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"net"
 	"regexp"
 	"slices"
 	"strconv"
@@ -14,6 +15,11 @@ type Listener struct {
 	Host     string // empty: every interface
 	Port     int
 	Protocol string // PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL
+}
+
+// URI writes the listener as configuration files and znodes do.
+func (l Listener) URI() string {
+	return l.Name + "://" + net.JoinHostPort(l.Host, strconv.Itoa(l.Port))
 }
 
 var listenerURI = regexp.MustCompile(`^(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:(-?[0-9]+)$`)
