@@ -19,7 +19,7 @@ import (
 // quotaPart is how the protocol names a part of a quota's entity.
 var quotaPart = map[string]string{usersType: admin.UserPart, clientsType: admin.ClientIDPart, ipsType: admin.IPPart}
 
-// shownPart is how people read it, in the order in which parts are shown.
+// shownParts are how people read them, in the order in which parts are shown.
 var shownParts = [][2]string{{admin.UserPart, "user-principal"}, {admin.ClientIDPart, "client-id"}, {admin.IPPart, "ip"}}
 
 // needAPI refuses what brokers do not serve with a sentence that says what to do.

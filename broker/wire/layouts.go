@@ -1,6 +1,6 @@
 package wire
 
-// layouts says how the body of each request is laid out, over all versions, in the notation that parseLayout reads:
+// layouts says how the body of each request is laid out, over all versions, in the notation that parseLayouts reads:
 //
 //	1 2 4 8 16  a number, boolean or id of that many bytes
 //	s s?        a string, a string or null         b b?  the same for bytes

@@ -23,7 +23,7 @@ type groupData struct {
 	Strategy    string
 	Partitions  pageOf[groupPartitionRow]
 	Members     []memberRow
-	Chart       template.HTML // of charts.go
+	Chart       template.HTML // of chart.go
 	Topics      []string
 	Topic       string // whose lag the chart shows; "" is all
 }
