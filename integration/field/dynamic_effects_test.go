@@ -2,9 +2,12 @@ package field
 
 import (
 	"net"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"barnabas/integration/cluster"
@@ -12,12 +15,11 @@ import (
 	"barnabas/zkstate/zktest"
 )
 
-// setOnBroker sets a dynamic setting of a broker, or of all ("").
-func setOnBroker(t *testing.T, addr, broker, name, to string) {
+// alterBroker changes a dynamic setting of a broker, or of all ("").
+func alterBroker(t *testing.T, addr, broker string, one kmsg.IncrementalAlterConfigsRequestResourceConfig) {
 	t.Helper()
 	req := at(1, kmsg.NewPtrIncrementalAlterConfigsRequest())
-	req.Resources = []kmsg.IncrementalAlterConfigsRequestResource{{ResourceType: kmsg.ConfigResourceTypeBroker, ResourceName: broker,
-		Configs: []kmsg.IncrementalAlterConfigsRequestResourceConfig{change(name, kmsg.IncrementalAlterConfigOpSet, to)}}}
+	req.Resources = []kmsg.IncrementalAlterConfigsRequestResource{{ResourceType: kmsg.ConfigResourceTypeBroker, ResourceName: broker, Configs: []kmsg.IncrementalAlterConfigsRequestResourceConfig{one}}}
 	got := ask[*kmsg.IncrementalAlterConfigsResponse](dial(t, addr), req).Resources[0]
 	require.Zero(t, got.ErrorCode, value(got.ErrorMessage))
 }
@@ -36,7 +38,7 @@ func TestAnotherAddressIsPublishedAtOnceAndAfterARestart(t *testing.T) {
 				c := dial(t, b.Addr)
 				eventually(t, func() bool { return describe(c).Brokers[0].Host == "localhost" }, "the other address is published %s", when)
 			}
-			setOnBroker(t, b.Addr, "1", "advertised.listeners", "PLAINTEXT://localhost:"+port)
+			alterBroker(t, b.Addr, "1", change("advertised.listeners", kmsg.IncrementalAlterConfigOpSet, "PLAINTEXT://localhost:"+port))
 			awaitPublished("at once")
 			b.Stop(t)
 			b.Start(t)
@@ -51,7 +53,7 @@ func TestUncleanElectionsForAllOutliveTheController(t *testing.T) {
 	zookeeper := zktest.Embedded(t).Addr()
 	c := cluster.Start(t, zookeeper, 2, map[string]string{"controlled.shutdown.enable": "false", "zookeeper.session.timeout.ms": "3000"})
 	first, second := c.Brokers[0], c.Brokers[1]
-	setOnBroker(t, first.Addr, "", "unclean.leader.election.enable", "true")
+	alterBroker(t, first.Addr, "", change("unclean.leader.election.enable", kmsg.IncrementalAlterConfigOpSet, "true"))
 	createTopic(t, first.Addr, "unclean", 1, 2)
 	c.WaitWhole(t, "unclean", 1, 2)
 	second.Stop(t)
@@ -69,4 +71,49 @@ func TestUncleanElectionsForAllOutliveTheController(t *testing.T) {
 	second.Start(t)
 	second.WaitReady(t)
 	awaitLeaders(t, dial(t, second.Addr), "unclean", 1)
+}
+
+// What is set for a broker, or for all, counts at once for topics that say nothing of their own, and no longer when it is taken back.
+func TestDefaultsOfTopicsChangeWhileTheBrokerRuns(t *testing.T) {
+	now := time.Now().UnixMilli()
+	tells := func(code int16, records ...record) func(c *conn, topic string) bool {
+		return func(c *conn, topic string) bool {
+			return produce(c, 9, topic, 0, -1, batch{records: records}.encode(c.t)).ErrorCode == code
+		}
+	}
+	large := plainly(now, strings.Repeat("x", 6000))
+	effects := map[string]func(c *conn, topic string) bool{
+		"message.max.bytes=1000":                          tells(kerr.MessageTooLarge.Code, large...),
+		"log.segment.bytes=1000":                          tells(kerr.RecordListTooLarge.Code, large...),
+		"log.cleanup.policy=compact":                      tells(kerr.InvalidRecord.Code, plainly(now, "without a key")...),
+		"log.message.timestamp.before.max.ms=1000":        tells(kerr.InvalidTimestamp.Code, plainly(now-int64(time.Hour/time.Millisecond), "x")...),
+		"log.message.timestamp.after.max.ms=3600000":      tells(kerr.InvalidTimestamp.Code, plainly(now+2*int64(time.Hour/time.Millisecond), "x")...),
+		"log.message.timestamp.difference.max.ms=3600000": tells(kerr.InvalidTimestamp.Code, plainly(now-2*int64(time.Hour/time.Millisecond), "x")...),
+		"log.message.timestamp.type=LogAppendTime": func(c *conn, topic string) bool {
+			return produce(c, 9, topic, 0, -1, batch{records: plainly(now, "x")}.encode(c.t)).LogAppendTime >= 0
+		},
+		"compression.type=gzip": func(c *conn, topic string) bool {
+			at := stored(c, topic, 0, batch{records: plainly(now, "x")})
+			const attributes = 22 // of a batch, their lower byte
+			return fetch(c, topic, 0, at).RecordBatches[attributes]&7 == 1
+		},
+		"log.message.downconversion.enable=false": func(c *conn, topic string) bool {
+			at := stored(c, topic, 0, batch{records: plainly(now, "x")})
+			return ask[*kmsg.FetchResponse](c, fetchRequest(2, topic, 0, at, 1<<20)).Topics[0].Partitions[0].ErrorCode == kerr.UnsupportedVersion.Code
+		},
+	}
+	eachBroker(t, func(t *testing.T, addr string) {
+		c := dial(t, addr)
+		for setting, effect := range effects {
+			name, to, _ := strings.Cut(setting, "=")
+			for _, broker := range []string{"", "1"} {
+				topic := newTopic(t, addr, 1)
+				require.False(t, effect(c, topic), setting)
+				alterBroker(t, addr, broker, change(name, kmsg.IncrementalAlterConfigOpSet, to))
+				eventually(t, func() bool { return effect(c, topic) }, "%s of broker %q", setting, broker)
+				alterBroker(t, addr, broker, change(name, kmsg.IncrementalAlterConfigOpDelete, ""))
+				eventually(t, func() bool { return !effect(c, topic) }, "%s of broker %q taken back", setting, broker)
+			}
+		}
+	})
 }
