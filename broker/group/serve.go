@@ -10,7 +10,7 @@ import (
 	"barnabas/broker/coordinator"
 )
 
-// Join: see Core.Join. INVALID_GROUP_ID, INVALID_SESSION_TIMEOUT and the errors
+// Join is [Core.Join] on the group's shard. INVALID_GROUP_ID, INVALID_SESSION_TIMEOUT and the errors
 // of coordinators come at once.
 func (c *Coordinator) Join(req *JoinRequest, reply func(JoinResult)) {
 	refuse := func(err error) {
@@ -29,7 +29,7 @@ func (c *Coordinator) Join(req *JoinRequest, reply func(JoinResult)) {
 	}, refuse)
 }
 
-// Sync: see Core.Sync. While the group is being loaded its rebalance is lost:
+// Sync is [Core.Sync] on the group's shard. While the group is being loaded its rebalance is lost:
 // REBALANCE_IN_PROGRESS makes every client join again, where the truth would
 // confuse old ones.
 func (c *Coordinator) Sync(req *SyncRequest, reply func(SyncResult)) {
@@ -46,7 +46,7 @@ func (c *Coordinator) Sync(req *SyncRequest, reply func(SyncResult)) {
 	c.Do(req.Group, func(core *Core, nowMs int64) { core.Sync(nowMs, req, reply) }, refuse)
 }
 
-// Heartbeat: see Core.Heartbeat. While the group is being loaded every member is
+// Heartbeat is [Core.Heartbeat] on the group's shard. While the group is being loaded every member is
 // taken for alive.
 func (c *Coordinator) Heartbeat(req *HeartbeatRequest, reply func(error)) {
 	refuse := func(err error) {
@@ -62,7 +62,7 @@ func (c *Coordinator) Heartbeat(req *HeartbeatRequest, reply func(error)) {
 	c.Do(req.Group, func(core *Core, nowMs int64) { core.Heartbeat(nowMs, req, reply) }, refuse)
 }
 
-// Leave: see Core.Leave.
+// Leave is [Core.Leave] on the group's shard.
 func (c *Coordinator) Leave(req *LeaveRequest, reply func(LeaveResult)) {
 	refuse := func(err error) { reply(LeaveResult{Err: err}) }
 	if req.Group == "" {
@@ -72,7 +72,7 @@ func (c *Coordinator) Leave(req *LeaveRequest, reply func(LeaveResult)) {
 	c.Do(req.Group, func(core *Core, nowMs int64) { core.Leave(nowMs, req, reply) }, refuse)
 }
 
-// Commit: see Core.Commit. The group without a name may keep offsets.
+// Commit is [Core.Commit] on the group's shard. The group without a name may keep offsets.
 func (c *Coordinator) Commit(req *CommitRequest, reply func(CommitResult)) {
 	refuse := func(err error) {
 		reply(CommitResult{Errs: slices.Repeat([]error{err}, len(req.Offsets))})
@@ -84,19 +84,19 @@ func (c *Coordinator) Commit(req *CommitRequest, reply func(CommitResult)) {
 	c.Do(req.Group, func(core *Core, nowMs int64) { core.Commit(nowMs, req, reply) }, refuse)
 }
 
-// EndTransaction: see Core.EndTransaction; partition is the one of the offsets
+// EndTransaction is [Core.EndTransaction] on one shard; partition is the one of the offsets
 // topic that the marker was written to.
 func (c *Coordinator) EndTransaction(partition int32, producerID int64, commit bool) {
 	// One that is being loaded reads the marker; hearing of it too does no harm.
 	c.Tell(partition, func(core *Core, _ int64) { core.EndTransaction(producerID, commit) })
 }
 
-// FetchOffsets: see Core.FetchOffsets.
+// FetchOffsets is [Core.FetchOffsets] on the group's shard.
 func (c *Coordinator) FetchOffsets(req *FetchOffsetsRequest, reply func(FetchOffsetsResult)) {
 	c.DoCertainly(req.Group, func(core *Core, _ int64) { core.FetchOffsets(req, reply) }, func(err error) { reply(FetchOffsetsResult{Err: err}) })
 }
 
-// Describe: see Core.Describe.
+// Describe is [Core.Describe] on the group's shard.
 func (c *Coordinator) Describe(group string, reply func(Description)) {
 	c.Do(group, func(core *Core, _ int64) {
 		d := core.Describe(group)
@@ -104,7 +104,7 @@ func (c *Coordinator) Describe(group string, reply func(Description)) {
 	}, func(err error) { reply(Description{Err: err, Group: group}) })
 }
 
-// DeleteGroup: see Core.DeleteGroup.
+// DeleteGroup is [Core.DeleteGroup] on the group's shard.
 func (c *Coordinator) DeleteGroup(group string, reply func(error)) {
 	c.Do(group, func(core *Core, nowMs int64) {
 		err := core.DeleteGroup(nowMs, group)
@@ -112,7 +112,7 @@ func (c *Coordinator) DeleteGroup(group string, reply func(error)) {
 	}, reply)
 }
 
-// DeleteOffsets: see Core.DeleteOffsets.
+// DeleteOffsets is [Core.DeleteOffsets] on the group's shard.
 func (c *Coordinator) DeleteOffsets(group string, partitions []TopicPartition, reply func(DeleteOffsetsResult)) {
 	refuse := func(err error) { reply(DeleteOffsetsResult{Err: err}) }
 	if group == "" {

@@ -9,7 +9,7 @@ import (
 	"barnabas/broker/coordinator"
 )
 
-// Init: see Core.Init.
+// Init is [Core.Init] on the shard of the transactional id.
 func (c *Coordinator) Init(req *InitRequest, reply func(InitResult)) {
 	refuse := func(err error) {
 		reply(InitResult{Err: err, Producer: Producer{NoProducerID, NoProducerEpoch}})
@@ -24,7 +24,7 @@ func (c *Coordinator) Init(req *InitRequest, reply func(InitResult)) {
 	}
 }
 
-// AddPartitions: see Core.AddPartitions.
+// AddPartitions is [Core.AddPartitions] on the shard of the transactional id.
 func (c *Coordinator) AddPartitions(req *PartitionsRequest, reply func(error)) {
 	if req.ID == "" {
 		reply(kerr.InvalidRequest)
@@ -33,7 +33,7 @@ func (c *Coordinator) AddPartitions(req *PartitionsRequest, reply func(error)) {
 	c.Do(req.ID, func(core *Core, nowMs int64) { core.AddPartitions(nowMs, req, reply) }, reply)
 }
 
-// Verify: see Core.Verify.
+// Verify is [Core.Verify] on the shard of the transactional id.
 func (c *Coordinator) Verify(req *PartitionsRequest, reply func([]error)) {
 	refuse := func(err error) { reply(slices.Repeat([]error{err}, len(req.Partitions))) }
 	if req.ID == "" {
@@ -43,7 +43,7 @@ func (c *Coordinator) Verify(req *PartitionsRequest, reply func([]error)) {
 	c.DoCertainly(req.ID, func(core *Core, _ int64) { core.Verify(req, reply) }, refuse)
 }
 
-// End: see Core.End.
+// End is [Core.End] on the shard of the transactional id.
 func (c *Coordinator) End(req *EndRequest, reply func(error)) {
 	if req.ID == "" {
 		reply(kerr.InvalidRequest)
@@ -52,7 +52,7 @@ func (c *Coordinator) End(req *EndRequest, reply func(error)) {
 	c.DoCertainly(req.ID, func(core *Core, nowMs int64) { core.End(nowMs, req, reply) }, reply) // a repeated one appends nothing
 }
 
-// Describe: see Core.Describe.
+// Describe is [Core.Describe] on the shard of the transactional id.
 func (c *Coordinator) Describe(id string, reply func(Description)) {
 	refuse := func(err error) { reply(Description{Err: err, ID: id}) }
 	if id == "" {
