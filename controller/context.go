@@ -110,10 +110,8 @@ func (c *cluster) removeTopic(name string) {
 	}
 }
 
-func (t *topic) addPartition(id int32, a assignment) *partition {
-	p := &partition{assignment: a, state: nonExistentPartition, replicas: map[int32]replicaState{}}
-	t.partitions[id] = p
-	return p
+func (t *topic) addPartition(id int32, a assignment) {
+	t.partitions[id] = &partition{assignment: a, state: nonExistentPartition, replicas: map[int32]replicaState{}}
 }
 
 // dying tells whether a topic is on its way out: from then on nobody leads it. While the request only waits, for a

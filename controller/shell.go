@@ -155,9 +155,6 @@ func (c *Controller) IsActive() bool { return c.status.Load().Active }
 // ControllerID is the broker that is the controller to this one's knowledge, -1 if none is.
 func (c *Controller) ControllerID() int32 { return c.status.Load().ControllerID }
 
-// Epoch is the controller epoch while this broker is the controller, else 0.
-func (c *Controller) Epoch() int32 { return c.status.Load().Epoch }
-
 // Stats is the controller's load and what it knows, at most a second old.
 func (c *Controller) Stats() Stats { return *c.stats.Load() }
 
@@ -188,7 +185,7 @@ func (c *Controller) Do(req kmsg.Request, done func(kmsg.Response)) {
 func (c *Controller) put(it item) bool { return c.queue(it, false) }
 
 // putFirst lets an event overtake all that wait.
-func (c *Controller) putFirst(it item) bool { return c.queue(it, true) }
+func (c *Controller) putFirst(it item) { c.queue(it, true) }
 
 func (c *Controller) queue(it item, first bool) bool {
 	c.mu.Lock()

@@ -249,11 +249,11 @@ func TestALostBrokerLosesItsLeadershipToTheISR(t *testing.T) {
 func TestAnotherBrokerTakesOverWhenTheControllerGoes(t *testing.T) {
 	tc := startCluster(t, 3)
 	first := tc.controller()
-	epoch := first.Epoch()
+	epoch := first.status.Load().Epoch
 	first.stop()
 	second := tc.controller()
 	assert.NotEqual(t, first.id, second.id)
-	assert.Greater(t, second.Epoch(), epoch)
+	assert.Greater(t, second.status.Load().Epoch, epoch)
 	tc.createTopic("after", []int32{second.id})
 	tc.brokers.eventually(t, "a leader", func() bool {
 		leader, _, _ := tc.brokers.leaderOf(second.id, TopicPartition{"after", 0})
