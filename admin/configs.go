@@ -44,6 +44,10 @@ func (a *Admin) AlterConfigs(ctx context.Context, specs []AlterSpec, validateOnl
 func (a *Admin) IncrementalAlterConfigs(ctx context.Context, specs []IncrementalSpec, validateOnly bool) []AlterResult {
 	results := make([]AlterResult, len(specs))
 	for i, spec := range specs {
+		if spec.Resource.Type == ResourceBrokerLogger {
+			results[i] = AlterResult{Resource: spec.Resource, Err: a.alterLoggers(spec, validateOnly)}
+			continue
+		}
 		change := func(existing map[string]string) (map[string]string, []string, error) {
 			order, err := a.apply(spec, existing)
 			return existing, order, err

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/sirupsen/logrus"
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"barnabas/config"
@@ -253,21 +252,6 @@ func (a *Admin) describeBrokerKey(name string, v brokerValues, o DescribeOptions
 	}
 	return a.finish(d, all, key.Doc, o)
 }
-
-// describeLoggers tells the level of the one logger there is.
-func (a *Admin) describeLoggers(r Resource) ([]ConfigDescription, error) {
-	if r.Name == "" {
-		return nil, failed(kerr.InvalidRequest, "Broker id must not be empty")
-	}
-	if _, err := a.brokerEntity(r.Name, "Broker id must be an integer, but it is: %s", "Unexpected broker id, expected %d but received %s"); err != nil {
-		return nil, err
-	}
-	level := levelNames[a.cfg.Log.Logger.GetLevel()]
-	return []ConfigDescription{{Name: "root", Value: &level, Source: SourceBrokerLogger}}, nil
-}
-
-var levelNames = map[logrus.Level]string{logrus.PanicLevel: "FATAL", logrus.FatalLevel: "FATAL", logrus.ErrorLevel: "ERROR",
-	logrus.WarnLevel: "WARN", logrus.InfoLevel: "INFO", logrus.DebugLevel: "DEBUG", logrus.TraceLevel: "TRACE"}
 
 // canonical writes a value as Kafka shows it after parsing.
 func canonical(t ConfigType, value string) string {
