@@ -115,6 +115,9 @@ func (a *Admin) apply(spec IncrementalSpec, configs map[string]string) (order []
 			configs[op.Name] = strings.Join(editList(op.Op, list, splitItems(*op.Value)), ",")
 			order = append(order, op.Name)
 		default:
+			if spec.Resource.Type == ResourceTopic {
+				return nil, kerr.UnknownServerError
+			}
 			return nil, failed(kerr.InvalidRequest, "Unknown operations type %d", op.Op)
 		}
 	}
@@ -137,8 +140,8 @@ func (a *Admin) listOf(r Resource, op ConfigOp, configs map[string]string) ([]st
 	}
 	verb := map[OpType]string{OpAppend: "append", OpSubtract: "subtract"}[op.Op]
 	switch {
-	case !known:
-		return nil, failed(kerr.InvalidConfig, "Unknown config name: %s", op.Name)
+	case !known: // Kafka's lookup of the key throws
+		return nil, kerr.UnknownServerError
 	case kind != TypeList:
 		return nil, failed(kerr.InvalidConfig, "Config value %s is not allowed for config key: %s", verb, op.Name)
 	}
@@ -172,17 +175,23 @@ func editList(op OpType, list, items []string) []string {
 
 // alter applies one change to one resource. change gets the configuration that is there and answers the new one.
 func (a *Admin) alter(ctx context.Context, r Resource, change func(map[string]string) (map[string]string, []string, error), validateOnly bool) error {
-	entityType, name, err := a.entityOf(ctx, r)
-	if err != nil {
-		return err
+	entityType, name, missing := a.entityOf(ctx, r)
+	if missing != nil && r.Type != ResourceTopic {
+		return missing
 	}
-	stored, order, err := a.readConfig(ctx, entityType, name)
-	if err != nil {
-		return err
+	stored, order := map[string]string{}, []string(nil)
+	if missing == nil {
+		var err error
+		if stored, order, err = a.readConfig(ctx, entityType, name); err != nil {
+			return err
+		}
 	}
 	configs, added, err := change(maps.Clone(stored))
-	if err != nil {
+	if err != nil && (missing == nil || r.Name != "") { // a change that no topic could have is refused before anybody looks whether there is such a topic
 		return err
+	}
+	if missing != nil {
+		return missing
 	}
 	if r.Type == ResourceTopic {
 		if err := invalidFor(r, a.checkTopicConfigs(configs, added)); err != nil {

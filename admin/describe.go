@@ -106,7 +106,7 @@ func lookup(key BrokerKey, v brokerValues) *string {
 // synonyms lists the places that have a value for a broker key.
 func (a *Admin) synonyms(name string, v brokerValues, sensitive bool) []Synonym {
 	names := []string{name}
-	if key, ok := a.brokerKey(name); ok {
+	if key, ok := a.describedKey(name); ok {
 		names = key.Synonyms
 	}
 	var all []Synonym
@@ -129,6 +129,9 @@ func (a *Admin) synonyms(name string, v brokerValues, sensitive bool) []Synonym 
 		}
 	}
 	for _, n := range names {
+		if slices.Contains(authorizerKeys, n) {
+			continue
+		}
 		if key, ok := a.cfg.Table.BrokerKey(n); ok && key.Name == n && key.Default != nil {
 			if _, prefixed := listenerKey(n); !prefixed {
 				add(*key.Default, n, SourceDefault)
@@ -231,8 +234,19 @@ func (a *Admin) describeDefaultBroker(v brokerValues, o DescribeOptions) []Confi
 	return out
 }
 
+// authorizerKeys are those that only an authorizer reads: Kafka's table does not have them, so that it tells of them as of any key that it does not know.
+var authorizerKeys = []string{"allow.everyone.if.no.acl.found", "super.users"}
+
+// describedKey is what is told of a broker key.
+func (a *Admin) describedKey(name string) (BrokerKey, bool) {
+	if slices.Contains(authorizerKeys, name) {
+		return BrokerKey{}, false
+	}
+	return a.brokerKey(name)
+}
+
 func (a *Admin) describeBrokerKey(name string, v brokerValues, o DescribeOptions, defaultsOnly bool) ConfigDescription {
-	key, known := a.brokerKey(name)
+	key, known := a.describedKey(name)
 	d := ConfigDescription{Name: name, Type: key.Type, Sensitive: !known || key.Type == TypePassword}
 	_, quota := quotaKeys[name]
 	_, prefixed := listenerKey(name)

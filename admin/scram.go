@@ -272,6 +272,9 @@ func (a *Admin) alterScram(ctx context.Context, user string, upsertions []ScramU
 		delete(configs, d.Mechanism.String())
 	}
 	for _, u := range upsertions {
+		if len(u.SaltedPassword) == 0 { // from which no key can be made
+			return failed(kerr.UnknownServerError, "The server experienced an unexpected error when processing the request.")
+		}
 		configs[u.Mechanism.String()] = NewScramCredential(u.Mechanism, u.Salt, u.SaltedPassword, int(u.Iterations)).String()
 		order = append(order, u.Mechanism.String())
 	}
@@ -283,22 +286,26 @@ func checkScram(user string, upsertions []ScramUpsertion, deletions []ScramDelet
 		return failed(kerr.UnacceptableCredential, "Username must not be empty")
 	}
 	touched := map[ScramMechanism]int{}
+	var err error // the last one is told, and those of upsertions before those of deletions
+	for _, d := range deletions {
+		if d.Mechanism.String() == "" {
+			err = failed(kerr.UnsupportedSaslMechanism, "Unknown SCRAM mechanism")
+		}
+		touched[d.Mechanism]++
+	}
 	for _, u := range upsertions {
 		switch {
 		case u.Mechanism.String() == "":
-			return failed(kerr.UnsupportedSaslMechanism, "Unknown SCRAM mechanism")
+			err = failed(kerr.UnsupportedSaslMechanism, "Unknown SCRAM mechanism")
 		case u.Iterations > MaxScramIterations:
-			return failed(kerr.UnacceptableCredential, "Too many iterations")
+			err = failed(kerr.UnacceptableCredential, "Too many iterations")
 		case u.Iterations < MinScramIterations:
-			return failed(kerr.UnacceptableCredential, "Too few iterations")
+			err = failed(kerr.UnacceptableCredential, "Too few iterations")
 		}
 		touched[u.Mechanism]++
 	}
-	for _, d := range deletions {
-		if d.Mechanism.String() == "" {
-			return failed(kerr.UnsupportedSaslMechanism, "Unknown SCRAM mechanism")
-		}
-		touched[d.Mechanism]++
+	if err != nil {
+		return err
 	}
 	for _, n := range touched {
 		if n > 1 {

@@ -40,6 +40,7 @@ var behaviours = []struct {
 	{"QuotasAreWrittenAsKafkaWritesThemAndRemovedWhenEmpty", quotasAreWritten},
 	{"BadQuotasAreRefused", badQuotasAreRefused},
 	{"CredentialsAreSetDescribedAndDeleted", credentialsAreSetDescribedAndDeleted},
+	{"ChangesThatNoTopicCouldHaveAreRefusedFirst", changesThatNoTopicCouldHaveAreRefusedFirst},
 	{"AnUnreadableRegistrationIsNoBroker", anUnreadableRegistrationIsNoBroker},
 	{"ATopicWithoutALeftoverConfigurationAndOneWithIt", aLeftoverConfigurationIsReplaced},
 	{"AccessListsAreWrittenAsKafkaWritesThem", accessListsAreWrittenAsKafkaWritesThem},
@@ -278,6 +279,22 @@ func badQuotasAreRefused(t *testing.T, a *Admin, _ *zkstate.Client) {
 	}
 }
 
+// Kafka looks at what is asked before it looks for the topic.
+func changesThatNoTopicCouldHaveAreRefusedFirst(t *testing.T, a *Admin, _ *zkstate.Client) {
+	ask := func(r Resource, ops ...ConfigOp) string {
+		err := a.IncrementalAlterConfigs(context.Background(), []IncrementalSpec{{Resource: r, Ops: ops}}, true)[0].Err
+		require.Error(t, err)
+		return err.Error()
+	}
+	absent := Resource{ResourceTopic, "absent"}
+	assert.Equal(t, "Config value append is not allowed for config key: retention.ms", ask(absent, ConfigOp{"retention.ms", OpAppend, ptr("1")}))
+	assert.Equal(t, kerr.UnknownServerError.Error(), ask(absent, ConfigOp{"nonsense", OpSubtract, ptr("1")}))
+	assert.Equal(t, kerr.UnknownServerError.Error(), ask(absent, ConfigOp{"retention.ms", 7, ptr("1")}))
+	assert.Equal(t, "The topic 'absent' does not exist.", ask(absent, ConfigOp{"retention.ms", OpSet, ptr("no number")}))
+	assert.Equal(t, "The topic 'absent' does not exist.", ask(absent, ConfigOp{"cleanup.policy", OpAppend, ptr("compact")}))
+	assert.Equal(t, "Default topic resources are not allowed.", ask(Resource{ResourceTopic, ""}, ConfigOp{"retention.ms", OpAppend, ptr("1")}))
+}
+
 func credentialsAreSetDescribedAndDeleted(t *testing.T, a *Admin, zk *zkstate.Client) {
 	ctx := context.Background()
 	require.NoError(t, a.AlterClientQuotas(ctx, []QuotaSpec{{QuotaEntity{{UserPart, ptr("bob")}}, []QuotaOp{{Key: "request_percentage", Value: 50}}}}, false)[0].Err)
@@ -285,15 +302,19 @@ func credentialsAreSetDescribedAndDeleted(t *testing.T, a *Admin, zk *zkstate.Cl
 		return ScramUpsertion{User: user, Mechanism: m, Iterations: iterations, Salt: []byte("salt"), SaltedPassword: []byte("password")}
 	}
 	rs := a.AlterUserScramCredentials(ctx, []ScramUpsertion{up("bob", ScramSHA256, 4096), up("bob", ScramSHA512, 8192), up("few", ScramSHA256, 1), up("many", ScramSHA256, 99999),
-		up("odd", 3, 4096), up("", ScramSHA256, 4096), up("twice", ScramSHA256, 4096)}, []ScramDeletion{{"twice", ScramSHA256}, {"nobody", ScramSHA256}})
+		up("odd", 3, 4096), up("", ScramSHA256, 4096), up("twice", ScramSHA256, 4096),
+		up("both", ScramSHA256, 1), up("both", 3, 4096)}, []ScramDeletion{{"twice", ScramSHA256}, {"nobody", ScramSHA256}})
 	messages := map[string]string{}
 	for _, r := range rs {
 		if r.Err != nil {
 			messages[r.User] = r.Err.Error()
 		}
 	}
-	assert.Equal(t, map[string]string{"few": "Too few iterations", "many": "Too many iterations", "odd": "Unknown SCRAM mechanism", "": "Username must not be empty",
+	assert.Equal(t, map[string]string{"few": "Too few iterations", "many": "Too many iterations", "odd": "Unknown SCRAM mechanism", "both": "Unknown SCRAM mechanism", "": "Username must not be empty",
 		"twice": "A user credential cannot be altered twice in the same request", "nobody": "Attempt to delete a user credential that does not exist"}, messages)
+
+	withoutPassword := ScramUpsertion{User: "empty", Mechanism: ScramSHA256, Iterations: 4096, Salt: []byte("salt")}
+	assert.ErrorIs(t, a.AlterUserScramCredentials(ctx, []ScramUpsertion{withoutPassword}, nil)[0].Err, kerr.UnknownServerError)
 
 	ds, err := a.DescribeUserScramCredentials(ctx, nil)
 	require.NoError(t, err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 func TestWhoIsElected(t *testing.T) {
@@ -117,4 +118,22 @@ func TestRequestVersionsFollowTheProtocolVersion(t *testing.T) {
 		_, err := ParseIBP(text)
 		assert.Error(t, err, text)
 	}
+}
+
+func TestOfSeveralReassignmentsOfAPartitionTheLastCounts(t *testing.T) {
+	asked := func(id int32, replicas ...int32) kmsg.AlterPartitionAssignmentsRequestTopicPartition {
+		return kmsg.AlterPartitionAssignmentsRequestTopicPartition{Partition: id, Replicas: replicas}
+	}
+	order, wanted := wantedAssignments(&kmsg.AlterPartitionAssignmentsRequest{Topics: []kmsg.AlterPartitionAssignmentsRequestTopic{
+		{Topic: "a", Partitions: []kmsg.AlterPartitionAssignmentsRequestTopicPartition{asked(1, 1), asked(0, 2)}}, {Topic: "none"},
+		{Topic: "a", Partitions: []kmsg.AlterPartitionAssignmentsRequestTopicPartition{asked(1, 3, 4)}},
+	}})
+	assert.Equal(t, []TopicPartition{{"a", 1}, {"a", 0}}, order)
+	assert.Equal(t, map[TopicPartition][]int32{{"a", 1}: {3, 4}, {"a", 0}: {2}}, wanted)
+}
+
+func TestIDsInMessagesLookAsScalasCollectionsDo(t *testing.T) {
+	assert.Equal(t, "ArrayBuffer(1, 1)", scalaBuffer([]int32{1, 1}))
+	assert.Equal(t, "Set(1, 2, 3, 4)", scalaSet([]int32{1, 2, 3, 4}))
+	assert.Equal(t, "HashSet(1, 2, 3, 4, 5)", scalaSet([]int32{1, 2, 3, 4, 5}))
 }

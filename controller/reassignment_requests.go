@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -146,9 +148,9 @@ func (c *Core) checkTarget(tp TopicPartition, target []int32, alive bool) *fault
 	for i, id := range target {
 		switch {
 		case slices.Contains(target[:i], id):
-			return refuse(kerr.InvalidReplicaAssignment, "Duplicate replica ids in partition reassignment replica list: %v", target)
+			return refuse(kerr.InvalidReplicaAssignment, "Duplicate replica ids in partition reassignment replica list: %s", scalaBuffer(target))
 		case id < 0:
-			return refuse(kerr.InvalidReplicaAssignment, "Invalid broker id in replica list: %v", target)
+			return refuse(kerr.InvalidReplicaAssignment, "Invalid broker id in replica list: %s", scalaBuffer(target))
 		}
 	}
 	if len(target) == 0 {
@@ -160,13 +162,46 @@ func (c *Core) checkTarget(tp TopicPartition, target []int32, alive bool) *fault
 		present = p.assignment
 	}
 	if adding := present.reassignTo(target).adding; alive && slices.ContainsFunc(adding, func(id int32) bool { return !c.cluster.alive(id) }) {
-		return refuse(kerr.InvalidReplicaAssignment, "Replica assignment has brokers that are not alive. Replica list: %v, live broker list: %v",
-			adding, slices.DeleteFunc(c.cluster.registered(), func(id int32) bool { return !c.cluster.alive(id) }))
+		return refuse(kerr.InvalidReplicaAssignment, "Replica assignment has brokers that are not alive. Replica list: %s, live broker list: %s",
+			scalaBuffer(adding), scalaSet(slices.DeleteFunc(c.cluster.registered(), func(id int32) bool { return !c.cluster.alive(id) })))
 	}
 	if p == nil || c.cluster.queuedForDeletion(tp.Topic) {
 		return noPartition
 	}
 	return nil
+}
+
+// scalaBuffer and scalaSet are collections of ids as Kafka's messages show them.
+func scalaBuffer(ids []int32) string { return "ArrayBuffer(" + joinedIDs(ids) + ")" }
+
+func scalaSet(ids []int32) string {
+	if len(ids) > 4 {
+		return "HashSet(" + joinedIDs(ids) + ")"
+	}
+	return "Set(" + joinedIDs(ids) + ")"
+}
+
+func joinedIDs(ids []int32) string {
+	texts := make([]string, len(ids))
+	for i, id := range ids {
+		texts[i] = strconv.Itoa(int(id))
+	}
+	return strings.Join(texts, ", ")
+}
+
+// wantedAssignments is what a request asks of each partition, in the order of the request. Of several wishes for one partition the last counts; a topic of which nothing is asked is not there.
+func wantedAssignments(req *kmsg.AlterPartitionAssignmentsRequest) (order []TopicPartition, wanted map[TopicPartition][]int32) {
+	wanted = map[TopicPartition][]int32{}
+	for _, t := range req.Topics {
+		for _, p := range t.Partitions {
+			tp := TopicPartition{t.Topic, p.Partition}
+			if _, again := wanted[tp]; !again {
+				order = append(order, tp)
+			}
+			wanted[tp] = p.Replicas
+		}
+	}
+	return order, wanted
 }
 
 // alterReassignments is AlterPartitionReassignments (api 45): begin, supersede, or with a null list cancel.
@@ -177,23 +212,21 @@ func (c *Core) alterReassignments(id uint64, req *kmsg.AlterPartitionAssignments
 	}
 	var changes []change
 	faults := map[TopicPartition]*fault{}
-	for _, t := range req.Topics {
-		for _, p := range t.Partitions {
-			tp := TopicPartition{t.Topic, p.Partition}
-			target := p.Replicas
-			if target == nil {
-				known := c.cluster.partition(tp)
-				if known == nil || !known.assignment.reassigning() {
-					faults[tp] = faultOf(kerr.NoReassignmentInProgress)
-					continue
-				}
-				target = known.assignment.origin()
-			} else if refused := c.checkTarget(tp, target, true); refused != nil {
-				faults[tp] = refused
+	order, wanted := wantedAssignments(req)
+	for _, tp := range order {
+		target := wanted[tp]
+		if target == nil {
+			known := c.cluster.partition(tp)
+			if known == nil || !known.assignment.reassigning() {
+				faults[tp] = faultOf(kerr.NoReassignmentInProgress)
 				continue
 			}
-			changes = append(changes, change{tp, c.cluster.partition(tp).assignment.reassignTo(target)})
+			target = known.assignment.origin()
+		} else if refused := c.checkTarget(tp, target, true); refused != nil {
+			faults[tp] = refused
+			continue
 		}
+		changes = append(changes, change{tp, c.cluster.partition(tp).assignment.reassignTo(target)})
 	}
 	// The latest wish wins, whichever door it came through.
 	if err := c.removeFromReassignNode(func(tp TopicPartition, _ []int32) bool {
@@ -216,16 +249,19 @@ func (c *Core) alterReassignments(id uint64, req *kmsg.AlterPartitionAssignments
 	}
 	resp := req.ResponseKind().(*kmsg.AlterPartitionAssignmentsResponse)
 	resp.AllowReplicationFactorChange = req.AllowReplicationFactorChange
-	for _, t := range req.Topics {
-		out := kmsg.AlterPartitionAssignmentsResponseTopic{Topic: t.Topic}
-		for _, p := range t.Partitions {
-			part := kmsg.AlterPartitionAssignmentsResponseTopicPartition{Partition: p.Partition}
-			if failed := faults[TopicPartition{t.Topic, p.Partition}]; failed != nil {
-				part.ErrorCode, part.ErrorMessage = failed.code, &failed.text
-			}
-			out.Partitions = append(out.Partitions, part)
+	rows := map[string]int{}
+	for _, tp := range order {
+		at, there := rows[tp.Topic]
+		if !there {
+			at = len(resp.Topics)
+			rows[tp.Topic] = at
+			resp.Topics = append(resp.Topics, kmsg.AlterPartitionAssignmentsResponseTopic{Topic: tp.Topic})
 		}
-		resp.Topics = append(resp.Topics, out)
+		part := kmsg.AlterPartitionAssignmentsResponseTopicPartition{Partition: tp.Partition}
+		if failed := faults[tp]; failed != nil {
+			part.ErrorCode, part.ErrorMessage = failed.code, &failed.text
+		}
+		resp.Topics[at].Partitions = append(resp.Topics[at].Partitions, part)
 	}
 	c.answer(id, resp)
 	return nil

@@ -175,10 +175,10 @@ func (op *produceCall) check() error {
 			p.Err = kerr.TopicAuthorizationFailed
 		case snapshot.Partition(p.Topic, p.Partition) == nil:
 			p.Err = kerr.UnknownTopicOrPartition
-		case isInternal(p.Topic) && !internalAllowed:
-			p.Err = kerr.InvalidTopicException
 		default:
-			p.Err = seen.allowed(op.version)
+			if p.Err = seen.allowed(op.version); p.Err == nil && isInternal(p.Topic) && !internalAllowed {
+				p.Err = kerr.InvalidTopicException
+			}
 		}
 		if p.Err == nil && seen.transactional {
 			if err := op.ofTransaction(seen.producer); err != nil {

@@ -92,6 +92,9 @@ func (d *Dispatcher) listOffset(req *kmsg.ListOffsetsRequest, topic string, ask 
 	if req.Version == 0 {
 		return d.offsetsBefore(req, topic, ask, snapshot)
 	}
+	if req.ReplicaID == partition.None && (req.IsolationLevel < 0 || req.IsolationLevel > 1) { // nobody else is asked for it
+		return failedOffset(ask.Partition, kerr.UnknownServerError)
+	}
 	epoch := ask.CurrentLeaderEpoch
 	if req.Version < 4 {
 		epoch = partition.None

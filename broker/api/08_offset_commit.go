@@ -45,6 +45,9 @@ func (d *Dispatcher) offsetCommit(c *call, req *kmsg.OffsetCommitRequest) {
 			})
 		}
 	}
+	if req.Version > 0 { // ZooKeeper is told one after the other
+		ask.Offsets = lastOfEach(ask.Offsets)
+	}
 	switch {
 	case len(ask.Offsets) == 0:
 		c.answer(resp)
@@ -63,6 +66,21 @@ func (d *Dispatcher) offsetCommit(c *call, req *kmsg.OffsetCommitRequest) {
 			c.answer(resp)
 		})
 	}
+}
+
+// lastOfEach leaves of several commits of a partition the last one, which alone is stored and told of.
+func lastOfEach(commits []group.Commit) []group.Commit {
+	at := make(map[group.TopicPartition]int, len(commits))
+	kept := commits[:0]
+	for _, o := range commits {
+		if i, again := at[o.TopicPartition]; again {
+			kept[i] = o
+			continue
+		}
+		at[o.TopicPartition] = len(kept)
+		kept = append(kept, o)
+	}
+	return kept
 }
 
 // commitRefused tells why no offset of a partition is committed, before any

@@ -33,10 +33,9 @@ func (d *Dispatcher) offsetFetch(c *call, req *kmsg.OffsetFetchRequest) {
 	if req.Version < 8 {
 		ask := &group.FetchOffsetsRequest{Group: req.Group, All: req.Topics == nil, RequireStable: req.RequireStable}
 		for i := range req.Topics {
-			for _, p := range req.Topics[i].Partitions {
-				ask.Partitions = append(ask.Partitions, group.TopicPartition{Topic: req.Topics[i].Topic, Partition: p})
-			}
+			ask.Partitions = withPartitions(ask.Partitions, req.Topics[i].Topic, req.Topics[i].Partitions)
 		}
+		ask.Partitions = once(ask.Partitions)
 		d.fetchOffsets(c, ask, func(r group.FetchOffsetsResult) { c.answer(offsetFetchSingle(req.Version, ask, r)) })
 		return
 	}
@@ -56,10 +55,9 @@ func (d *Dispatcher) offsetFetchGroups(c *call, req *kmsg.OffsetFetchRequest) {
 		from, to := &req.Groups[i], &resp.Groups[i]
 		ask := &group.FetchOffsetsRequest{Group: from.Group, All: from.Topics == nil, RequireStable: req.RequireStable}
 		for j := range from.Topics {
-			for _, p := range from.Topics[j].Partitions {
-				ask.Partitions = append(ask.Partitions, group.TopicPartition{Topic: from.Topics[j].Topic, Partition: p})
-			}
+			ask.Partitions = withPartitions(ask.Partitions, from.Topics[j].Topic, from.Topics[j].Partitions)
 		}
+		ask.Partitions = once(ask.Partitions)
 		d.fetchOffsets(c, ask, func(r group.FetchOffsetsResult) {
 			*to = offsetFetchGroup(ask.Group, r)
 			if left.Add(-1) == 0 {
@@ -67,6 +65,23 @@ func (d *Dispatcher) offsetFetchGroups(c *call, req *kmsg.OffsetFetchRequest) {
 			}
 		})
 	}
+}
+
+func withPartitions(to []group.TopicPartition, topic string, partitions []int32) []group.TopicPartition {
+	for _, p := range partitions {
+		to = append(to, group.TopicPartition{Topic: topic, Partition: p})
+	}
+	return to
+}
+
+// once leaves out what was there before: who names a partition twice is told of it once.
+func once(partitions []group.TopicPartition) []group.TopicPartition {
+	seen := make(map[group.TopicPartition]bool, len(partitions))
+	return slices.DeleteFunc(partitions, func(tp group.TopicPartition) bool {
+		again := seen[tp]
+		seen[tp] = true
+		return again
+	})
 }
 
 // fetchOffsets asks the group for the offsets of topics that the client may describe.
@@ -151,27 +166,28 @@ func (d *Dispatcher) fetchLegacy(ctx context.Context, c *call, req *kmsg.OffsetF
 	snapshot := d.deps.Metadata.Load()
 	mayGroup := d.mayGroup(c, kmsg.ACLOperationDescribe, req.Group)
 	rights := d.topicRights(c, kmsg.ACLOperationDescribe)
+	var asked []group.TopicPartition
 	for i := range req.Topics {
-		t := &req.Topics[i]
-		for _, p := range t.Partitions {
-			o := group.FetchedOffset{TopicPartition: group.TopicPartition{Topic: t.Topic, Partition: p}, Offset: group.NoOffset, LeaderEpoch: -1}
-			found := false
-			switch {
-			case !mayGroup:
-				o.Err = kerr.GroupAuthorizationFailed
-			case !rights.allow(t.Topic):
-				o.Err = kerr.TopicAuthorizationFailed
-			case snapshot.Partition(t.Topic, p) != nil:
-				var at int64
-				if at, found, o.Err = d.deps.LegacyOffsets.Fetch(ctx, req.Group, t.Topic, p); found {
-					o.Offset = at
-				}
+		asked = withPartitions(asked, req.Topics[i].Topic, req.Topics[i].Partitions)
+	}
+	for _, tp := range once(asked) {
+		o := group.FetchedOffset{TopicPartition: tp, Offset: group.NoOffset, LeaderEpoch: -1}
+		found := false
+		switch {
+		case !mayGroup:
+			o.Err = kerr.GroupAuthorizationFailed
+		case !rights.allow(tp.Topic):
+			o.Err = kerr.TopicAuthorizationFailed
+		case snapshot.Partition(tp.Topic, tp.Partition) != nil:
+			var at int64
+			if at, found, o.Err = d.deps.LegacyOffsets.Fetch(ctx, req.Group, tp.Topic, tp.Partition); found {
+				o.Offset = at
 			}
-			if !found && o.Err == nil {
-				o.Err = kerr.UnknownTopicOrPartition
-			}
-			r.Offsets = append(r.Offsets, o)
 		}
+		if !found && o.Err == nil {
+			o.Err = kerr.UnknownTopicOrPartition
+		}
+		r.Offsets = append(r.Offsets, o)
 	}
 	return offsetFetchSingle(req.Version, &group.FetchOffsetsRequest{Group: req.Group}, r)
 }

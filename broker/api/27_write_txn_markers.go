@@ -52,6 +52,14 @@ func (d *Dispatcher) writeTxnMarkers(c *call, req *kmsg.WriteTxnMarkersRequest) 
 		answer(results)
 		return
 	}
+	if slices.ContainsFunc(markers, func(m *txn.Marker) bool { return m.Producer.Epoch < 0 }) { // of which no record can be made
+		results := make([][]error, len(markers))
+		for i, m := range markers {
+			results[i] = slices.Repeat([]error{kerr.UnknownServerError}, len(m.Partitions))
+		}
+		answer(results)
+		return
+	}
 	d.WriteMarkers(markers, answer)
 }
 

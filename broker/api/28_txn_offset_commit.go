@@ -53,6 +53,7 @@ func (d *Dispatcher) txnOffsetCommit(c *call, req *kmsg.TxnOffsetCommitRequest) 
 			})
 		}
 	}
+	ask.Offsets = lastOfEach(ask.Offsets)
 	if len(ask.Offsets) == 0 {
 		c.answer(resp)
 		return

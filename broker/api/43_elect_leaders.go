@@ -17,7 +17,11 @@ import (
 //	2  flexible
 func (d *Dispatcher) electLeaders(c *call, req *kmsg.ElectLeadersRequest) {
 	if !d.mayCluster(c, kmsg.ACLOperationAlter) {
-		c.answer(electionRefused(req))
+		c.answer(electionRefused(req, kerr.ClusterAuthorizationFailed))
+		return
+	}
+	if req.ElectionType < preferredElection || req.ElectionType > uncleanElection {
+		c.answer(electionRefused(req, kerr.UnknownServerError))
 		return
 	}
 	deadline := time.Now().Add(millis(req.TimeoutMillis))
@@ -30,17 +34,16 @@ func (d *Dispatcher) electLeaders(c *call, req *kmsg.ElectLeadersRequest) {
 	})
 }
 
-// electionRefused says of everything that it may not be: who may not alter the
-// cluster elects no leaders.
-func electionRefused(req *kmsg.ElectLeadersRequest) *kmsg.ElectLeadersResponse {
+// electionRefused says of everything that it may not be.
+func electionRefused(req *kmsg.ElectLeadersRequest, why *kerr.Error) *kmsg.ElectLeadersResponse {
 	resp := kmsg.NewPtrElectLeadersResponse()
-	resp.ErrorCode = kerr.ClusterAuthorizationFailed.Code
+	resp.ErrorCode = why.Code
 	for i := range req.Topics {
 		t := kmsg.NewElectLeadersResponseTopic()
 		t.Topic = req.Topics[i].Topic
 		for _, id := range req.Topics[i].Partitions {
 			p := kmsg.NewElectLeadersResponseTopicPartition()
-			p.Partition, p.ErrorCode = id, kerr.ClusterAuthorizationFailed.Code
+			p.Partition, p.ErrorCode = id, why.Code
 			t.Partitions = append(t.Partitions, p)
 		}
 		resp.Topics = append(resp.Topics, t)
@@ -48,8 +51,11 @@ func electionRefused(req *kmsg.ElectLeadersRequest) *kmsg.ElectLeadersResponse {
 	return resp
 }
 
-// preferredElection is the election of the first replica (KIP-460).
-const preferredElection int8 = 0
+// The kinds of elections (KIP-460): of the first replica, and of whichever lives.
+const (
+	preferredElection int8 = 0
+	uncleanElection   int8 = 1
+)
 
 // election is what the controller has done, on its way into the metadata.
 type election struct {

@@ -48,11 +48,24 @@ func deletedOffsets(req *kmsg.OffsetDeleteRequest, refused map[string]error, kno
 		outcome[tp] = errs[i]
 	}
 	var topics []kmsg.OffsetDeleteResponseTopic
+	at := make(map[string]int, len(req.Topics))
+	told := make(map[group.TopicPartition]bool, len(known))
 	for i := range req.Topics {
-		t := kmsg.NewOffsetDeleteResponseTopic()
-		t.Topic = req.Topics[i].Topic
+		name := req.Topics[i].Topic
+		if _, again := at[name]; !again { // a topic that is named twice has one row
+			at[name] = len(topics)
+			t := kmsg.NewOffsetDeleteResponseTopic()
+			t.Topic = name
+			topics = append(topics, t)
+		}
+		t := &topics[at[name]]
 		for _, from := range req.Topics[i].Partitions {
-			err, asked := outcome[group.TopicPartition{Topic: t.Topic, Partition: from.Partition}]
+			tp := group.TopicPartition{Topic: t.Topic, Partition: from.Partition}
+			err, asked := outcome[tp]
+			if asked && told[tp] {
+				continue // the coordinator is asked, and answers, once
+			}
+			told[tp] = true
 			if err == nil {
 				err = refused[t.Topic]
 			}
@@ -64,7 +77,6 @@ func deletedOffsets(req *kmsg.OffsetDeleteRequest, refused map[string]error, kno
 			p.ErrorCode, _ = code(err)
 			t.Partitions = append(t.Partitions, p)
 		}
-		topics = append(topics, t)
 	}
 	return topics
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"slices"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -16,6 +17,12 @@ func (d *Dispatcher) describeClientQuotas(c *call, req *kmsg.DescribeClientQuota
 	if !d.mayCluster(c, kmsg.ACLOperationDescribeConfigs) {
 		resp := kmsg.NewPtrDescribeClientQuotasResponse()
 		resp.ErrorCode = kerr.ClusterAuthorizationFailed.Code
+		c.answer(resp)
+		return
+	}
+	if slices.ContainsFunc(req.Components, meaningless) {
+		resp := kmsg.NewPtrDescribeClientQuotasResponse()
+		resp.ErrorCode = kerr.UnknownServerError.Code
 		c.answer(resp)
 		return
 	}
@@ -45,4 +52,15 @@ func (d *Dispatcher) describeClientQuotas(c *call, req *kmsg.DescribeClientQuota
 		}
 		c.answer(resp)
 	})
+}
+
+// meaningless tells whether a component has a kind of match that there is not, or asks for exactly nothing: Kafka fails on both before it looks at anything else.
+func meaningless(f kmsg.DescribeClientQuotasRequestComponent) bool {
+	switch f.MatchType {
+	case kmsg.QuotasMatchTypeExact:
+		return f.Match == nil
+	case kmsg.QuotasMatchTypeDefault, kmsg.QuotasMatchTypeAny:
+		return false
+	}
+	return true
 }

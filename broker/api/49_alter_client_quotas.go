@@ -2,6 +2,9 @@ package api
 
 import (
 	"context"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -16,9 +19,7 @@ import (
 func (d *Dispatcher) alterClientQuotas(c *call, req *kmsg.AlterClientQuotasRequest) {
 	specs := make([]admin.QuotaSpec, len(req.Entries))
 	for i := range req.Entries {
-		for _, part := range req.Entries[i].Entity {
-			specs[i].Entity = append(specs[i].Entity, admin.EntityPart{Type: part.Type, Name: part.Name})
-		}
+		specs[i].Entity = quotaEntity(req.Entries[i].Entity)
 		for _, op := range req.Entries[i].Ops {
 			specs[i].Ops = append(specs[i].Ops, admin.QuotaOp{Key: op.Key, Value: op.Value, Remove: op.Remove})
 		}
@@ -40,9 +41,44 @@ func (d *Dispatcher) alterClientQuotas(c *call, req *kmsg.AlterClientQuotasReque
 	})
 }
 
+// quotaEntity is whom an entry is about; of two parts of one type the last counts.
+func quotaEntity(parts []kmsg.AlterClientQuotasRequestEntryEntity) []admin.EntityPart {
+	var entity []admin.EntityPart
+	for _, part := range parts {
+		at := slices.IndexFunc(entity, func(e admin.EntityPart) bool { return e.Type == part.Type })
+		if at < 0 {
+			at = len(entity)
+			entity = append(entity, admin.EntityPart{Type: part.Type})
+		}
+		entity[at].Name = part.Name
+	}
+	return entity
+}
+
+// entityKey is the same for entities that have the same parts in any order.
+func entityKey(entity []admin.EntityPart) string {
+	parts := make([]string, len(entity))
+	for i, e := range entity {
+		parts[i] = strconv.Quote(e.Type)
+		if e.Name != nil {
+			parts[i] += strconv.Quote(*e.Name)
+		}
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, " ")
+}
+
+// alteredQuotas tells of each entity once: of several entries about the same one, what became of the last.
 func alteredQuotas(results []admin.QuotaResult) *kmsg.AlterClientQuotasResponse {
 	resp := kmsg.NewPtrAlterClientQuotasResponse()
-	for _, r := range results {
+	last := make(map[string]int, len(results))
+	for i, r := range results {
+		last[entityKey(r.Entity)] = i
+	}
+	for i, r := range results {
+		if last[entityKey(r.Entity)] != i {
+			continue
+		}
 		entry := kmsg.NewAlterClientQuotasResponseEntry()
 		entry.ErrorCode, entry.ErrorMessage = code(r.Err)
 		for _, part := range r.Entity {

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"slices"
+
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"barnabas/broker/txn"
@@ -18,7 +20,9 @@ func (d *Dispatcher) listTransactions(c *call, req *kmsg.ListTransactionsRequest
 	for _, name := range req.StateFilters {
 		state, known := txn.ParseState(name)
 		if !known {
-			resp.UnknownStateFilters = append(resp.UnknownStateFilters, name)
+			if !slices.Contains(resp.UnknownStateFilters, name) {
+				resp.UnknownStateFilters = append(resp.UnknownStateFilters, name)
+			}
 			ask.NoState = true
 			continue
 		}

@@ -264,7 +264,7 @@ func checkEpoch(p *producer, epoch int16, offset int64, origin Origin) error {
 
 func checkSequence(p *producer, v *verification, b record.Batch) error {
 	first := b.BaseSequence()
-	if v != nil && v.epoch == b.ProducerEpoch() && first > v.sequence {
+	if v != nil && first > v.sequence { // whatever its epoch: one that is behind that of the verification is refused too
 		return fmt.Errorf("%w: producer %d sent sequence %d before %d, which it sent earlier",
 			kerr.OutOfOrderSequenceNumber, p.id, first, v.sequence)
 	}

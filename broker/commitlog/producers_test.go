@@ -210,6 +210,15 @@ func TestTheFirstWriteOfATransactionNeedsItsOwnVerification(t *testing.T) {
 	require.NoError(t, write(1, nil))
 }
 
+func TestWhatWasVerifiedInALaterEpochHoldsBackSequencesOfAnEarlierOne(t *testing.T) {
+	l := openManager(t, vfs.NewCrashFS(), smallConfig(), newClock(), "/data").log()
+	l.VerifyTransaction(1, 0, 1)
+	guard := l.VerifyTransaction(1, 1, 0)
+	b := batchSpec{size: 5, ts: 1, pid: 1, seq: 1, txn: true}.build(t)
+	_, err := l.AppendAsLeader(b, 0, AppendOptions{Verification: guard, RequireVerification: true})
+	require.ErrorIs(t, err, kerr.OutOfOrderSequenceNumber)
+}
+
 func TestH10TruncationInsideATransactionLeavesTheStateOfAReplay(t *testing.T) {
 	l := openManager(t, vfs.NewCrashFS(), smallConfig(), newClock(), "/data").log()
 	transactional(t, l, 1, 0)

@@ -146,7 +146,7 @@ func (m *Manager) OffsetForLeaderEpoch(topic string, partition, currentLeaderEpo
 	if err != nil {
 		return None, None, err
 	}
-	if leaderEpoch < 0 {
+	if leaderEpoch == None {
 		return None, None, nil
 	}
 	epoch, endOffset = log.EndOffsetForEpoch(leaderEpoch)

@@ -115,6 +115,12 @@ func TestH04_EpochLookupsAreFencedBothWays(t *testing.T) {
 	require.EqualValues(t, -1, end)
 	_, _, _, err = w.m.ListOffset("a", 0, TimeLatest, false, -1, 1, 5)
 	require.ErrorIs(t, err, kerr.FencedLeaderEpoch)
+	_, _, _, err = w.m.ListOffset("a", 0, TimeLatest, false, -1, -2, 5)
+	require.ErrorIs(t, err, kerr.FencedLeaderEpoch, "only -1 is no epoch")
+	epoch, end, err = w.m.OffsetForLeaderEpoch("a", 0, -1, -2)
+	require.NoError(t, err)
+	require.EqualValues(t, -2, epoch, "as any epoch that is older than the log")
+	require.EqualValues(t, 0, end)
 }
 
 func (w *world) deleteRecords(timeout time.Duration, offset int64) <-chan DeleteRecordsResult {

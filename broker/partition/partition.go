@@ -150,7 +150,7 @@ func (p *Partition) local(epoch int32, leaderOnly bool) (*commitlog.Log, error) 
 // H04): both an outdated asker and an outdated leader must be told.
 func fence(asked, known int32) error {
 	switch {
-	case asked < 0 || asked == known:
+	case asked == None || asked == known:
 		return nil
 	case asked < known:
 		return kerr.FencedLeaderEpoch

@@ -1,0 +1,71 @@
+package api
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"barnabas/admin"
+	"barnabas/broker/group"
+)
+
+// What requests may name twice, and how often Apache Kafka 3.9.1 tells of it.
+
+func at(topic string, partition int32) group.TopicPartition {
+	return group.TopicPartition{Topic: topic, Partition: partition}
+}
+
+func TestAPartitionWhoseOffsetIsAskedTwiceIsToldOnce(t *testing.T) {
+	asked := withPartitions(withPartitions(withPartitions(nil, "a", []int32{0, 2, 0}), "b", []int32{0}), "a", []int32{2, 1})
+	assert.Equal(t, []group.TopicPartition{at("a", 0), at("a", 2), at("b", 0), at("a", 1)}, once(asked))
+}
+
+func TestOfSeveralCommitsOfAPartitionTheLastCounts(t *testing.T) {
+	commits := []group.Commit{{TopicPartition: at("a", 0), Offset: 1}, {TopicPartition: at("a", 1), Offset: 2}, {TopicPartition: at("a", 0), Offset: 3}}
+	assert.Equal(t, []group.Commit{{TopicPartition: at("a", 0), Offset: 3}, {TopicPartition: at("a", 1), Offset: 2}}, lastOfEach(commits))
+}
+
+func TestDeletedOffsetsOfATopicNamedTwiceAreInOneRow(t *testing.T) {
+	asked := func(topic string, partitions ...int32) kmsg.OffsetDeleteRequestTopic {
+		of := kmsg.NewOffsetDeleteRequestTopic()
+		of.Topic = topic
+		for _, p := range partitions {
+			of.Partitions = append(of.Partitions, kmsg.OffsetDeleteRequestTopicPartition{Partition: p})
+		}
+		return of
+	}
+	req := kmsg.NewPtrOffsetDeleteRequest()
+	req.Topics = []kmsg.OffsetDeleteRequestTopic{asked("a", 9, 0, 9), asked("a", 0)}
+	got := deletedOffsets(req, nil, []group.TopicPartition{at("a", 0), at("a", 0)}, []error{kerr.GroupSubscribedToTopic, kerr.GroupSubscribedToTopic})
+	unknown, subscribed := kerr.UnknownTopicOrPartition.Code, kerr.GroupSubscribedToTopic.Code
+	want := []kmsg.OffsetDeleteResponseTopicPartition{{Partition: 9, ErrorCode: unknown}, {Partition: 0, ErrorCode: subscribed}, {Partition: 9, ErrorCode: unknown}}
+	assert.Len(t, got, 1)
+	assert.Equal(t, want, got[0].Partitions, "the coordinator, which knows of partition 0, tells of it once")
+}
+
+func TestAnEntityWhoseQuotasAreChangedTwiceIsToldOnce(t *testing.T) {
+	alice, bob := "alice", "bob"
+	parts := []kmsg.AlterClientQuotasRequestEntryEntity{{Type: "user", Name: &alice}, {Type: "client-id"}, {Type: "user", Name: &bob}}
+	entity := quotaEntity(parts)
+	assert.Equal(t, []admin.EntityPart{{Type: "user", Name: &bob}, {Type: "client-id"}}, entity, "the last part of a type counts")
+	turned := []admin.EntityPart{{Type: "client-id"}, {Type: "user", Name: &bob}}
+	resp := alteredQuotas([]admin.QuotaResult{{Entity: entity, Err: kerr.InvalidRequest}, {Entity: []admin.EntityPart{{Type: "user"}}}, {Entity: turned}})
+	assert.Len(t, resp.Entries, 2)
+	assert.Equal(t, []int16{0, 0}, []int16{resp.Entries[0].ErrorCode, resp.Entries[1].ErrorCode}, "what became of the last is told")
+	assert.NotEqual(t, entityKey([]admin.EntityPart{{Type: "user"}}), entityKey([]admin.EntityPart{{Type: "user", Name: new(string)}}), "the default is nobody whose name is empty")
+}
+
+func TestAFilterOfNoKindOrOfExactlyNothingMeansNothing(t *testing.T) {
+	name := "alice"
+	for _, c := range []struct {
+		kind  kmsg.QuotasMatchType
+		match *string
+		want  bool
+	}{
+		{kmsg.QuotasMatchTypeExact, &name, false}, {kmsg.QuotasMatchTypeExact, nil, true}, {kmsg.QuotasMatchTypeDefault, nil, false}, {kmsg.QuotasMatchTypeAny, &name, false}, {3, &name, true}, {-1, nil, true},
+	} {
+		assert.Equal(t, c.want, meaningless(kmsg.DescribeClientQuotasRequestComponent{EntityType: "user", MatchType: c.kind, Match: c.match}), "%v", c)
+	}
+}
