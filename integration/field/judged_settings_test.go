@@ -57,10 +57,10 @@ func settingsOf(c *conn, kind kmsg.ConfigResourceType, name string) (dynamic []k
 }
 
 // ownWords are settings whose refusal Barnabas gives a reason of its own, since Kafka's is an accident ("begin 0, end -1, length 3", "/ by zero"), or speaks of Java classes.
-var ownWords = []string{"listeners", "advertised.listeners", "listener.security.protocol.map", "max.connections.per.ip.overrides", "log.cleaner.threads"}
+var ownWords = []string{"advertised.listeners", "listener.security.protocol.map", "max.connections.per.ip.overrides", "log.cleaner.threads"}
 
-// ofJava are settings that name Java classes, passwords that are asked for a secret earlier than Kafka asks, and limits of tiered storage.
-var ofJava = []string{"metric.reporters", "principal.builder.class", "ssl.engine.factory.class", "sasl.jaas.config", "log.local.retention.ms", "log.local.retention.bytes"}
+// judgedOtherwise are settings that name Java classes, passwords that are asked for a secret earlier than Kafka asks, limits of tiered storage, and listeners, which are opened at start only.
+var judgedOtherwise = []string{"listeners", "metric.reporters", "principal.builder.class", "ssl.engine.factory.class", "sasl.jaas.config", "log.local.retention.ms", "log.local.retention.bytes"}
 
 // BR-058, BR-074: every setting that may change while a broker runs, of topics, of the broker and of all brokers, is taken or refused as by Apache Kafka, in its words.
 func TestEverySettingIsJudgedAsByApacheKafka(t *testing.T) {
@@ -78,7 +78,7 @@ func TestEverySettingIsJudgedAsByApacheKafka(t *testing.T) {
 		{kmsg.ConfigResourceTypeBroker, "", "", "1"},
 	} {
 		for _, setting := range settingsOf(theirs, of.kind, of.like) {
-			if slices.Contains(ofJava, setting.Name) {
+			if slices.Contains(judgedOtherwise, setting.Name) {
 				continue
 			}
 			for _, to := range valuesOf(setting) {
@@ -124,7 +124,7 @@ func TestWhereEverySettingComesFromIsToldAsByApacheKafka(t *testing.T) {
 				}
 				settings := slices.DeleteFunc(settingsOf(c, of.kind, describe), func(s kmsg.DescribeConfigsResponseResourceConfig) bool {
 					return s.IsSensitive || s.Value == nil || strings.HasPrefix(s.Name, "ssl.") || strings.HasPrefix(s.Name, "sasl.") || strings.Contains(s.Name, "listener") || strings.HasPrefix(s.Name, "remote.") ||
-						slices.Contains(ofJava, s.Name)
+						slices.Contains(judgedOtherwise, s.Name)
 				})
 				require.Greater(t, len(settings), 20)
 				alter(c, of.kind, resource, kmsg.IncrementalAlterConfigOpSet, settings)
