@@ -210,7 +210,7 @@ func (a *Admin) finish(d ConfigDescription, all []Synonym, doc string, o Describ
 }
 
 func (a *Admin) describeBroker(v brokerValues, o DescribeOptions) []ConfigDescription {
-	names := a.cfg.Table.BrokerKeys()
+	names := slices.DeleteFunc(a.cfg.Table.BrokerKeys(), func(name string) bool { return slices.Contains(authorizerKeys, name) })
 	for _, place := range []map[string]string{v.dynamic, v.dynamicDefault, v.static} {
 		for name := range place {
 			if !slices.Contains(names, name) {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strconv"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -83,7 +82,7 @@ func (c *Cluster) RemoveACLs(ctx context.Context, filters []acl.Filter) error {
 	return nil
 }
 
-// ACLPolicy is what stands above the access lists, as far as a broker tells. Apache Kafka's brokers keep super.users to themselves.
+// ACLPolicy is what stands above the access lists, as far as a broker tells. It names the settings of an authorizer only when they are set, and keeps their values to itself.
 type ACLPolicy struct {
 	acl.Policy
 	SuperUsersKnown, UnlistedKnown bool
@@ -105,28 +104,14 @@ func (c *Cluster) ACLPolicy(ctx context.Context) (ACLPolicy, error) {
 	if err != nil {
 		return ACLPolicy{}, err
 	}
-	return policyOf(settings)
+	return policyOf(settings), nil
 }
 
-func policyOf(settings []DescribedSetting) (p ACLPolicy, err error) {
-	told := func(name string) *string {
-		at := slices.IndexFunc(settings, func(s DescribedSetting) bool { return s.Name == name })
-		if at < 0 {
-			return nil
-		}
-		return settings[at].Value
+func policyOf(settings []DescribedSetting) ACLPolicy {
+	unset := func(name string) bool {
+		return !slices.ContainsFunc(settings, func(s DescribedSetting) bool { return s.Name == name })
 	}
-	if text := told(superUsers); text != nil {
-		p.SuperUsersKnown = true
-		if p.SuperUsers, err = acl.ParseSuperUsers(*text); err != nil {
-			return p, err
-		}
-	}
-	if text := told(allowUnlisted); text != nil {
-		p.UnlistedKnown = true
-		p.AllowUnlisted, _ = strconv.ParseBool(*text)
-	}
-	return p, nil
+	return ACLPolicy{SuperUsersKnown: unset(superUsers), UnlistedKnown: unset(allowUnlisted)}
 }
 
 // DecideACL tells whether somebody may do an operation on a resource, and why, by the access lists that concern it now.

@@ -32,3 +32,9 @@ func TestTheSameEntryDecidesInWhateverOrderTheyCome(t *testing.T) {
 		assert.Equal(t, kmsg.ACLOperationRead, d.By.Operation)
 	}
 }
+
+func TestWhatABrokerKeepsToItselfIsNotKnown(t *testing.T) {
+	assert.Equal(t, ACLPolicy{UnlistedKnown: true}, policyOf([]DescribedSetting{{Name: superUsers, Sensitive: true}}))
+	assert.Equal(t, ACLPolicy{SuperUsersKnown: true}, policyOf([]DescribedSetting{{Name: allowUnlisted, Sensitive: true}}))
+	assert.Equal(t, ACLPolicy{SuperUsersKnown: true, UnlistedKnown: true}, policyOf(nil))
+}

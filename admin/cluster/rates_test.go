@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"barnabas/admin/plan"
-	"barnabas/broker/acl"
 )
 
 func TestRatesAreWhatTwoReadingsDifferBy(t *testing.T) {
@@ -51,14 +50,4 @@ func TestWhatAReadingLacksIsNotKnown(t *testing.T) {
 	assert.Equal(t, []Traffic{{Name: "g", Size: -1, Lag: 5}, {Name: "h", Size: -1, Lag: -1}}, groups)
 	_, _, groups = Rates(after, after)
 	assert.False(t, groups[0].LagRate.Known, "no time has passed")
-}
-
-func TestWhatABrokerKeepsToItselfIsNotKnown(t *testing.T) {
-	value := func(s string) *string { return &s }
-	p, err := policyOf([]DescribedSetting{{Name: superUsers, Value: value("User:a;User:b")}, {Name: allowUnlisted, Value: value("true")}})
-	require.NoError(t, err)
-	assert.Equal(t, ACLPolicy{acl.Policy{SuperUsers: map[acl.Principal]bool{{Type: "User", Name: "a"}: true, {Type: "User", Name: "b"}: true}, AllowUnlisted: true}, true, true}, p)
-	p, err = policyOf([]DescribedSetting{{Name: superUsers, Sensitive: true}})
-	require.NoError(t, err)
-	assert.Equal(t, ACLPolicy{}, p)
 }

@@ -288,7 +288,7 @@ func aclCheck() *cli.Command {
 		name: "check", usage: "tell whether somebody may do something, and by which entry", arguments: "PRINCIPAL OPERATION RESOURCE", least: 3, most: 3, watched: true,
 		help: `Decides by the rule of brokers over the access lists that hold now: whoever is denied by an entry may not, whoever is allowed by one and denied by none may. Ends with 1 when it is not allowed. Without --host it is asked for a host that no entry names.
 
-What stands above the lists is asked of a broker. Apache Kafka's do not tell super.users: what is not told is in not_known, and can be given.
+What stands above the lists brokers keep to themselves, other than that it is not set: what is not known and could change the answer is in not_known, and can be given.
 
 ` + resourceArguments + `.
 
