@@ -71,7 +71,7 @@ type Broker struct {
 	homeless         signal
 	registration     struct {
 		sync.Mutex
-		endpoints []zkstate.Endpoint // as published; nil: not registered yet
+		endpoints []zkstate.Endpoint // as published
 	}
 	rooms rooms
 

@@ -51,7 +51,7 @@ func (b *Broker) advertiseAnew(ctx context.Context) {
 	b.registration.Lock()
 	defer b.registration.Unlock()
 	reg, err := b.registrationNow()
-	if err == nil && (b.registration.endpoints == nil || slices.Equal(reg.Endpoints, b.registration.endpoints)) {
+	if b.epoch.Load() == noBrokerEpoch || err == nil && slices.Equal(reg.Endpoints, b.registration.endpoints) {
 		return
 	}
 	if err == nil {
