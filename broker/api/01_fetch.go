@@ -140,8 +140,8 @@ func fetchPartitions(req *kmsg.FetchRequest, names namer) []partition.FetchParti
 				FetchOffset:        p.FetchOffset,
 				LogStartOffset:     p.LogStartOffset,
 				MaxBytes:           p.PartitionMaxBytes,
-				CurrentLeaderEpoch: p.CurrentLeaderEpoch,
-				LastFetchedEpoch:   p.LastFetchedEpoch,
+				CurrentLeaderEpoch: max(p.CurrentLeaderEpoch, partition.None), // here, unlike elsewhere, any number below zero is no epoch
+				LastFetchedEpoch:   max(p.LastFetchedEpoch, partition.None),
 			})
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"barnabas/broker/group"
 )
 
-// What requests may name twice, and how often Apache Kafka 3.9.1 tells of it.
+// What requests may name twice or give out of range, and what Apache Kafka 3.9.1 makes of it.
 
 func at(topic string, partition int32) group.TopicPartition {
 	return group.TopicPartition{Topic: topic, Partition: partition}
@@ -68,4 +68,14 @@ func TestAFilterOfNoKindOrOfExactlyNothingMeansNothing(t *testing.T) {
 	} {
 		assert.Equal(t, c.want, meaningless(kmsg.DescribeClientQuotasRequestComponent{EntityType: "user", MatchType: c.kind, Match: c.match}), "%v", c)
 	}
+}
+
+func TestAnyEpochBelowZeroIsNoneToAFetch(t *testing.T) {
+	req := kmsg.NewPtrFetchRequest()
+	req.Version = 12
+	p := kmsg.NewFetchRequestTopicPartition()
+	p.CurrentLeaderEpoch, p.LastFetchedEpoch = -2, -7
+	req.Topics = []kmsg.FetchRequestTopic{{Topic: "a", Partitions: []kmsg.FetchRequestTopicPartition{p}}}
+	asks := fetchPartitions(req, nil)
+	assert.Equal(t, []int32{-1, -1}, []int32{asks[0].CurrentLeaderEpoch, asks[0].LastFetchedEpoch})
 }
