@@ -146,12 +146,12 @@ func (c *Core) checkTarget(tp TopicPartition, target []int32, alive bool) *fault
 		return &fault{e.Code, fmt.Sprintf(format, args...)}
 	}
 	for i, id := range target {
-		switch {
-		case slices.Contains(target[:i], id):
+		if slices.Contains(target[:i], id) { // which is looked for in the whole list before anything else is
 			return refuse(kerr.InvalidReplicaAssignment, "Duplicate replica ids in partition reassignment replica list: %s", scalaBuffer(target))
-		case id < 0:
-			return refuse(kerr.InvalidReplicaAssignment, "Invalid broker id in replica list: %s", scalaBuffer(target))
 		}
+	}
+	if slices.ContainsFunc(target, func(id int32) bool { return id < 0 }) {
+		return refuse(kerr.InvalidReplicaAssignment, "Invalid broker id in replica list: %s", scalaBuffer(target))
 	}
 	if len(target) == 0 {
 		return refuse(kerr.InvalidReplicaAssignment, "Empty replica list specified in partition reassignment.")

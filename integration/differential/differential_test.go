@@ -13,10 +13,10 @@ import (
 
 // What an ordinary run compares: the seeds, and how much they must come to, lest the test pass by asking nothing.
 const (
-	ordinarySeeds   = "2-6"
+	ordinarySeeds   = "2-8"
 	requestsOfASeed = 200
-	leastRequests   = 1000
-	leastVersions   = 170 // pairs of an API and a version
+	leastRequests   = 1400
+	leastVersions   = 220 // pairs of an API and a version
 )
 
 // seeds are those to ask. BARNABAS_DIFFERENTIAL_SEEDS=100-200 asks others than an ordinary run does.

@@ -181,8 +181,12 @@ func (g *generator) mend(req kmsg.Request) {
 		for i := range r.Topics {
 			r.Topics[i].Partitions = slices.Compact(slices.Sorted(slices.Values(r.Topics[i].Partitions)))
 		}
+		r.Topics = slices.DeleteFunc(r.Topics, func(t kmsg.AddPartitionsToTxnRequestTopic) bool { return len(t.Partitions) == 0 })
 	case *kmsg.TxnOffsetCommitRequest: // Kafka makes a group for what it refuses, and keeps it until somebody sweeps
 		r.Group = g.name("g3")
+		r.Topics = slices.DeleteFunc(r.Topics, func(t kmsg.TxnOffsetCommitRequestTopic) bool { return len(t.Partitions) == 0 })
+	case *kmsg.OffsetDeleteRequest: // a topic of which nothing is asked is told of by some and not by others
+		r.Topics = slices.DeleteFunc(r.Topics, func(t kmsg.OffsetDeleteRequestTopic) bool { return len(t.Partitions) == 0 })
 	case *kmsg.FetchRequest: // a session's answers tell what changed since the last one
 		r.Topics = slices.DeleteFunc(r.Topics, func(t kmsg.FetchRequestTopic) bool { return len(t.Partitions) == 0 })
 		seen := map[string]bool{} // which of two wishes for a partition a session keeps is its own affair
@@ -221,12 +225,6 @@ func (g *generator) chance(n int) bool { return g.r.IntN(n) == 0 }
 
 // pick is one of some values.
 func pick[T any](g *generator, of ...T) T { return of[g.r.IntN(len(of))] }
-
-// from is a value of a field's pool.
-func (g *generator) from(field string) any {
-	choices := g.pools[field]
-	return choices[g.r.IntN(len(choices))]
-}
 
 const (
 	firstTime = int64(1_600_000_000_000) // of records, which keep their own times
