@@ -4,6 +4,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"barnabas/broker/commitlog"
 	"barnabas/broker/group"
 	"barnabas/broker/metadata"
 	"barnabas/broker/partition"
@@ -51,10 +52,28 @@ func (d *Dispatcher) applyMetadata(req *kmsg.UpdateMetadataRequest) error {
 		return err
 	}
 	d.forgetOffsets(deleted)
+	d.deps.Replicas.TakenAway(assigned(req))
 	d.ordered.caughtUp(req)
 	d.RegistrationsChanged()
 	d.waits.changed()
 	return nil
+}
+
+// assigned is who has which partition, as an update tells.
+func assigned(req *kmsg.UpdateMetadataRequest) []partition.Assigned {
+	var told []partition.Assigned
+	add := func(topic string, p *kmsg.UpdateMetadataRequestTopicPartition) {
+		told = append(told, partition.Assigned{TP: commitlog.TopicPartition{Topic: topic, Partition: p.Partition}, LeaderEpoch: p.LeaderEpoch, Replicas: p.Replicas})
+	}
+	for i := range req.PartitionStates { // before version 5: not grouped
+		add(req.PartitionStates[i].Topic, &req.PartitionStates[i])
+	}
+	for i := range req.TopicStates {
+		for j := range req.TopicStates[i].PartitionStates {
+			add(req.TopicStates[i].Topic, &req.TopicStates[i].PartitionStates[j])
+		}
+	}
+	return told
 }
 
 // forgetOffsets drops what groups have committed for partitions that are gone.

@@ -85,6 +85,8 @@ func (playedReplicas) StopReplicas(req partition.StopReplicas) (error, []partiti
 
 func (playedReplicas) ControllerSeen(int32) error { return nil }
 
+func (playedReplicas) TakenAway([]partition.Assigned) {}
+
 func (playedReplicas) Partition(string, int32) *partition.Partition { return nil }
 
 func (playedReplicas) SetAliveBrokers(map[int32]partition.BrokerInfo) {}

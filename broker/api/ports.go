@@ -31,6 +31,7 @@ type Replicas interface {
 	ApplyLeaderAndISR(req partition.LeaderAndISR) (all error, each []partition.PartitionError)
 	StopReplicas(req partition.StopReplicas) (all error, each []partition.PartitionError)
 	ControllerSeen(controllerEpoch int32) error
+	TakenAway(told []partition.Assigned)
 	Partition(topic string, partition int32) *partition.Partition // nil: not here
 	VerifyTransaction(topic string, partition int32, producerID int64, sequence int32, epoch int16) (*commitlog.VerificationGuard, error)
 	SetAliveBrokers(alive map[int32]partition.BrokerInfo)

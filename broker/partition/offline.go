@@ -138,6 +138,17 @@ func (m *Manager) mayReturn(o *LeaderAndISRPartition, tp commitlog.TopicPartitio
 	return true
 }
 
+// restartedUnseen tells that an order takes this broker to have led all the time in an epoch that it led in before a crash: its controller has not seen it gone, as one that is elected meanwhile
+// has not. Its log may be shorter now than what it has acknowledged, and others in sync have that (H20): it is offline, like a replica whose disk came back, until it is ordered to follow.
+func (m *Manager) restartedUnseen(o *LeaderAndISRPartition, tp commitlog.TopicPartition) bool {
+	log := m.logs.Get(tp)
+	if log == nil || !log.Recovery().Ran || o.Leader != m.cfg.BrokerID || len(o.ISR) < 2 {
+		return false
+	}
+	latest, known := log.LatestEpoch()
+	return known && o.LeaderEpoch <= latest
+}
+
 // trusts tells that the order takes a replica to have all that it had. One that is the last that was in sync does not lead
 // before it is elected, in another epoch.
 func (o *LeaderAndISRPartition) trusts(id int32) bool {

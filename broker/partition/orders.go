@@ -145,6 +145,13 @@ func (m *Manager) classify(o *LeaderAndISRPartition, tp commitlog.TopicPartition
 		p = nil
 	}
 
+	if p == nil && !back && m.restartedUnseen(o, tp) {
+		m.cfg.Log.WithField("partition", tp.String()).Warnf("this broker led in epoch %d before it crashed, and others are in sync: it does not lead on", o.LeaderEpoch)
+		m.mu.Lock()
+		m.mu.partitions[tp], m.mu.offline[tp] = nil, offline{back: true, held: None}
+		m.mu.Unlock()
+		return nil, kerr.KafkaStorageError
+	}
 	if p == nil {
 		m.mu.Lock()
 		p = newPartition(m, tp)

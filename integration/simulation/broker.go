@@ -309,9 +309,11 @@ func (b *broker) updateMetadata(req *kmsg.UpdateMetadataRequest) kmsg.Response {
 	}
 	b.obeys(req.ControllerEpoch, req.BrokerEpoch)
 	b.controllerID = req.ControllerID
+	var told []partition.Assigned
 	for _, t := range req.TopicStates {
 		b.names[commitlog.TopicID(t.TopicID)] = t.Topic
 		for _, p := range t.PartitionStates {
+			told = append(told, partition.Assigned{TP: commitlog.TopicPartition{Topic: t.Topic, Partition: p.Partition}, LeaderEpoch: p.LeaderEpoch, Replicas: p.Replicas})
 			tp := controller.TopicPartition{Topic: t.Topic, Partition: p.Partition}
 			if p.Leader == -2 {
 				delete(b.metadata, tp)
@@ -328,6 +330,7 @@ func (b *broker) updateMetadata(req *kmsg.UpdateMetadataRequest) kmsg.Response {
 		}
 		alive[l.ID] = info
 	}
+	b.replicas.TakenAway(told)
 	b.replicas.SetAliveBrokers(alive)
 	return resp
 }
