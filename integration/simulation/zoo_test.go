@@ -62,7 +62,7 @@ var zoo = []struct{ hazard, plant string }{
 // rare are the faults that one seed in hundreds meets, with a seed from which the search finds them soon.
 var rare = map[string]uint64{
 	"fetches are not fenced":                       300,
-	"late writes of a transaction are not noticed": 2600,
+	"late writes of a transaction are not noticed": 950,
 }
 
 // A simulation that finds nothing proves nothing: each planted fault must be found, and without one the same seeds find
