@@ -80,6 +80,7 @@ var oneDoor = map[string]struct {
 	"github.com/prometheus/client_golang/prometheus": {[]string{"broker/metrics"}, "the other rooms count, and know of no registry"},
 	"github.com/jcmturner/gokrb5/v8/messages":        {[]string{"kerberos"}, "what strangers may have made reaches the library only through guarded"},
 	"github.com/jcmturner/gokrb5/v8/client":          {[]string{"kerberos"}, "tickets are kept in one place"},
+	"go.etcd.io/raft/v3":                             {[]string{"zkstate/embedded/quorum"}, "only an ensemble replicates by Raft"},
 	"go.etcd.io/bbolt":                               {[]string{"zkstate/embedded"}, "only the embedded ZooKeeper keeps a database"},
 	"net/http":                                       {[]string{"broker/metrics", "tools/console", "oauth"}, "the broker speaks Kafka's protocol; what it counts, the pages for people, and who issues bearer tokens are asked over HTTP"},
 }

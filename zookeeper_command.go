@@ -15,7 +15,7 @@ import (
 func zookeeperCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "zookeeper",
-		Usage:     "run the embedded server of ZooKeeper's protocol alone (one process; a cluster uses a real ZooKeeper)",
+		Usage:     "run the embedded server of ZooKeeper's protocol, alone or as one of an ensemble",
 		ArgsUsage: "[zookeeper.properties]",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "config", Usage: "`FILE` with ZooKeeper's own keys, such as config/zookeeper.properties"},

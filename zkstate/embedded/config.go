@@ -37,13 +37,15 @@ type Config struct {
 	ExtendedTypes       bool          // TTL nodes
 	ReconfigEnabled     bool          // decides only how reconfig is refused
 	ContainerCheck      time.Duration // how often empty containers and outlived TTL nodes are looked for
+	Ensemble            *Ensemble     // nil: it stands alone
+	ListenOnAll         bool          // the ports for the ensemble's other servers are opened on all addresses
 	Warnings            []string      // what ParseConfig did not understand; Start logs it
 	Log                 *logrus.Entry
 }
 
-// ignoredKeys mean something to ZooKeeper and nothing to one server without an ensemble, snapshots and an HTTP port.
+// ignoredKeys mean something to ZooKeeper and nothing to a server that has its own way to replicate, no snapshots and no HTTP port.
 var ignoredKeys = []string{
-	"dataLogDir", "initLimit", "syncLimit", "electionAlg", "peerType", "syncEnabled", "standaloneEnabled", "quorumListenOnAllIPs",
+	"dataLogDir", "initLimit", "syncLimit", "electionAlg", "peerType", "syncEnabled", "standaloneEnabled",
 	"autopurge.", "admin.", "metricsProvider.", "clientPortListenBacklog", "snapCount", "preAllocSize", "snapshot.",
 	"connectToLearnerMasterLimit", "multiAddress.", "serverCnxnFactory", "globalOutstandingLimit", "authProvider.", "leaderServes",
 }
@@ -58,8 +60,7 @@ type parseRules struct{ alone bool }
 func Alone() ParseOption { return func(r *parseRules) { r.alone = true } }
 
 // ParseConfig reads a zoo.cfg or zookeeper.properties with the keys of the real ZooKeeper. Keys that it does not know become
-// warnings. More than one server.N line is an error without Alone: this server cannot be part of an ensemble, and several that
-// each keep a tree of their own would be taken for one. Log is left to the caller.
+// warnings. More than one server.N line makes it one of an ensemble, which dataDir/myid numbers. Log is left to the caller.
 func ParseConfig(file string, options ...ParseOption) (Config, error) {
 	var rules parseRules
 	for _, o := range options {
@@ -73,7 +74,7 @@ func ParseConfig(file string, options ...ParseOption) (Config, error) {
 	c := Config{MaxClientConns: defaultMaxClientConns}
 	var host, port, secureHost, securePort string
 	ssl := tlsKeys{}
-	servers := 0
+	servers := map[string]string{}
 	for _, key := range p.Keys() {
 		value := strings.TrimSpace(p.GetString(key, ""))
 		switch {
@@ -82,7 +83,7 @@ func ParseConfig(file string, options ...ParseOption) (Config, error) {
 		case key == "clientPortAddress":
 			host = value
 		case strings.HasPrefix(key, "server."):
-			servers++
+			servers[strings.TrimPrefix(key, "server.")] = value
 		case key == "secureClientPort":
 			securePort = value
 		case key == "secureClientPortAddress":
@@ -95,16 +96,19 @@ func ParseConfig(file string, options ...ParseOption) (Config, error) {
 			}
 		}
 	}
+	if len(servers) > 1 && !rules.alone && c.DataDir != "" {
+		if err := c.join(servers, &host, &port); err != nil {
+			return Config{}, fmt.Errorf("%s: %w", file, err)
+		}
+	}
 	switch {
-	case servers > 1 && !rules.alone:
-		return Config{}, fmt.Errorf("%s names %d servers: the embedded ZooKeeper is one process and cannot join an ensemble", file, servers)
 	case c.DataDir == "":
 		return Config{}, fmt.Errorf("%s: dataDir is not set", file)
 	case port == "":
 		return Config{}, fmt.Errorf("%s: clientPort is not set", file)
 	}
-	if servers > 1 {
-		c.Warnings = append(c.Warnings, fmt.Sprintf("the file names %d servers: this one serves ALONE, with a tree of its own", servers))
+	if len(servers) > 1 && rules.alone {
+		c.Warnings = append(c.Warnings, fmt.Sprintf("the file names %d servers: this one serves ALONE, with a tree of its own", len(servers)))
 	}
 	if c.Addr, err = address("clientPort", host, port); err != nil {
 		return Config{}, fmt.Errorf("%s: %w", file, err)
@@ -155,6 +159,12 @@ func (c *Config) set(key, value string) (err error) {
 		c.SuperDigest = value
 	case "extendedTypesEnabled":
 		c.ExtendedTypes = value == "true"
+	case "quorumListenOnAllIPs":
+		c.ListenOnAll = value == "true"
+	case "sslQuorum", "portUnification", "quorum.auth.enableSasl":
+		if value == "true" {
+			err = fmt.Errorf("%s=true: the servers of this ensemble talk to each other in the clear; keep their ports to themselves", key)
+		}
 	case "reconfigEnabled":
 		c.ReconfigEnabled = value == "true"
 	default:

@@ -43,14 +43,41 @@ flowers=roses
 	}, c)
 }
 
-func TestAnEnsembleIsServedAloneOnlyOnDemand(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "zoo.cfg")
-	require.NoError(t, os.WriteFile(file, []byte("dataDir=/x\nclientPort=1\nserver.1=a:1:2\nserver.2=b:1:2\n"), 0o600))
-	_, err := ParseConfig(file)
-	require.ErrorContains(t, err, "cannot join an ensemble")
-	c, err := ParseConfig(file, Alone())
+func TestTheServersOfAnEnsembleAreRead(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "myid"), []byte("2\n"), 0o600))
+	lines := "dataDir=" + dir + "\nserver.1=a:1:2;2181\nserver.2=b:3:4:participant;127.0.0.1:2182\nserver.3=[::1]:5:6\n"
+	c, err := parse(t, lines+"quorumListenOnAllIPs=true\n")
 	require.NoError(t, err)
+	require.Equal(t, Config{Addr: "127.0.0.1:2182", DataDir: dir, MaxClientConns: 60, ListenOnAll: true, Ensemble: &Ensemble{ID: 2, Servers: map[uint64]Addresses{
+		1: {"a:1", "a:2"}, 2: {"b:3", "b:4"}, 3: {"[::1]:5", "[::1]:6"},
+	}}}, c)
+	require.Equal(t, ":3", c.bindTo("b:3"))
+
+	file := filepath.Join(t.TempDir(), "zoo.cfg")
+	require.NoError(t, os.WriteFile(file, []byte(lines+"clientPort=1\n"), 0o600))
+	c, err = ParseConfig(file, Alone())
+	require.NoError(t, err)
+	require.Nil(t, c.Ensemble)
 	require.Len(t, c.Warnings, 1)
+
+	for line, want := range map[string]string{
+		"server.4=c:1:2:observer\n": "participants",
+		"server.4=c:1\n":            "not host:port:port",
+		"server.4=c:1:2|d:1:2\n":    "port",
+		"server.4=c:x:2\n":          "the first port is not a port",
+		"server.0=c:1:2\n":          "1 to 255",
+		"server.x=c:1:2\n":          "1 to 255",
+		"sslQuorum=true\n":          "sslQuorum",
+	} {
+		_, err := parse(t, lines+line)
+		require.ErrorContains(t, err, want, line)
+	}
+	for id, want := range map[string]string{"7": "no server.N line names", "x": "not a number"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "myid"), []byte(id), 0o600))
+		_, err := parse(t, lines)
+		require.ErrorContains(t, err, want)
+	}
 }
 
 func TestDefaultsAreZooKeepers(t *testing.T) {
@@ -70,7 +97,7 @@ func TestAWrongConfigurationIsRefusedByName(t *testing.T) {
 		"dataDir=/x\nclientPort=70000\n":                                     "clientPort",
 		"dataDir=/x\nclientPort=1\nsecureClientPort=2\n":                     "ssl.keyStore.location",
 		"dataDir=/x\nclientPort=1\ntickTime=fast\n":                          "tickTime",
-		"dataDir=/x\nclientPort=1\nserver.1=a:1:2\nserver.2=b:1:2\n":         "one process",
+		"dataDir=/x\nclientPort=1\nserver.1=a:1:2\nserver.2=b:1:2\n":         "/x/myid",
 		"dataDir=/x\nclientPort=1\nmaxClientCnxns=99999999999999999999999\n": "maxClientCnxns",
 	} {
 		_, err := parse(t, text)

@@ -25,13 +25,15 @@ const (
 
 // conn is one client's connection. Its reader and writer share only the queue.
 type conn struct {
-	s     *Server
-	id    core.Conn
-	nc    net.Conn
-	ip    string
-	slots chan struct{} // one token per request in flight; put by the reader, taken by the engine
-	stats connStats     // the engine's
-	sent  chan struct{} // closed when the writer has nothing more to say
+	s      *Server
+	e      *engine // that serves it; nil before the first frame, and for one that is relayed
+	id     core.Conn
+	nc     net.Conn
+	ip     string
+	counts bool          // among its address's connections
+	slots  chan struct{} // one token per request in flight; put by the reader, taken by the engine
+	stats  connStats     // the engine's
+	sent   chan struct{} // closed when the writer has nothing more to say
 
 	queue struct {
 		sync.Mutex
@@ -149,7 +151,9 @@ func (c *conn) readLoop() {
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
 		c.s.log.WithError(err).WithField("client", c.nc.RemoteAddr()).Debug("Connection ended")
 	}
-	c.s.engine.submit(event{kind: evGone, conn: c})
+	if c.e != nil {
+		c.e.submit(event{kind: evGone, conn: c})
+	}
 }
 
 func (c *conn) read() error {
@@ -159,7 +163,11 @@ func (c *conn) read() error {
 		return err
 	}
 	if command, ok := fourLetter(string(head[:])); ok {
-		c.s.engine.submit(event{kind: evCommand, conn: c, command: command, name: string(head[:])})
+		if e := c.s.engine.Load(); e != nil {
+			e.submit(event{kind: evCommand, conn: c, command: command, name: string(head[:])})
+		} else {
+			c.enqueue([]byte(c.s.runDeputy(string(head[:]))), true)
+		}
 		_, err := io.Copy(io.Discard, io.LimitReader(c.nc, 1024))
 		// Whoever asked by `echo ruok | nc` has said all and closed its side; the answer is still owed.
 		select {
@@ -167,6 +175,9 @@ func (c *conn) read() error {
 		case <-c.s.done:
 		}
 		return err
+	}
+	if c.e = c.s.engine.Load(); c.e == nil {
+		return c.relay(head[:])
 	}
 	frame, err := c.frame(head)
 	if err != nil {
@@ -209,14 +220,14 @@ func (c *conn) submit(ev event) bool {
 	}
 	select {
 	case c.slots <- struct{}{}:
-	case <-c.s.done:
+	case <-c.e.done:
 		return false
 	}
 	if !c.s.budget.take(ev.size) {
 		return false
 	}
 	ev.received = time.Now()
-	return c.s.engine.submit(ev)
+	return c.e.submit(ev)
 }
 
 // frame reads the body of a frame whose length head carries. It grows with what arrives: a length alone reserves nothing.

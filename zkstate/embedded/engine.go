@@ -1,11 +1,14 @@
 package embedded
 
 import (
+	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"barnabas/zkstate/embedded/core"
 	"barnabas/zkstate/embedded/proto"
+	"barnabas/zkstate/embedded/quorum"
 )
 
 const (
@@ -38,27 +41,31 @@ type event struct {
 	received    time.Time
 }
 
-// engine owns the core, the store and the statistics; only run touches them.
+// engine owns the core and the statistics; only run touches them.
 type engine struct {
 	s       *Server
 	m       *core.Machine
-	store   *store
+	keep    func(core.Changes) error // makes changes durable
+	term    uint64                   // of an ensemble, in which this server leads
 	events  chan event
+	done    chan struct{} // closed when it is to end
+	end     sync.Once
 	stopped chan struct{}
 	epoch   time.Time // origin of the monotonic clock
 	conns   map[core.Conn]*conn
 	stats   serverStats
 }
 
-func newEngine(s *Server, st *store, state core.State) (*engine, error) {
+// newEngine begins with a state. Sessions that it opens are numbered as a server's of that id.
+func newEngine(s *Server, state core.State, id uint64, keep func(core.Changes) error) (*engine, error) {
 	e := &engine{
-		s: s, store: st, events: make(chan event, maxBatch), stopped: make(chan struct{}), epoch: time.Now(), conns: map[core.Conn]*conn{},
+		s: s, keep: keep, events: make(chan event, maxBatch), done: make(chan struct{}), stopped: make(chan struct{}), epoch: time.Now(), conns: map[core.Conn]*conn{},
 	}
 	m, err := core.New(core.Options{
 		MinSessionTimeoutMs: s.cfg.MinSessionTimeout.Milliseconds(), MaxSessionTimeoutMs: s.cfg.MaxSessionTimeout.Milliseconds(),
 		ContainerCheckMs: s.cfg.ContainerCheck.Milliseconds(), SuperDigest: s.cfg.SuperDigest, ExtendedTypes: s.cfg.ExtendedTypes,
-		ReconfigEnabled: s.cfg.ReconfigEnabled, PasswordSecret: st.secret,
-		FirstSessionID: serverID<<56 | int64(uint64(time.Now().UnixMilli())<<24>>8),
+		ReconfigEnabled: s.cfg.ReconfigEnabled, PasswordSecret: s.store.secret,
+		FirstSessionID: int64(id)<<56 | int64(uint64(time.Now().UnixMilli())<<24>>8),
 	}, state, e.now())
 	if err != nil {
 		return nil, err
@@ -72,12 +79,15 @@ func (e *engine) now() core.Now {
 	return core.Now{Wall: t.UnixMilli(), Mono: t.Sub(e.epoch).Milliseconds()}
 }
 
-// submit queues an event; false means that the server is ending.
+// stop has the engine end soon.
+func (e *engine) stop() { e.end.Do(func() { close(e.done) }) }
+
+// submit queues an event; false means that the engine is ending.
 func (e *engine) submit(ev event) bool {
 	select {
 	case e.events <- ev:
 		return true
-	case <-e.s.done:
+	case <-e.done:
 		return false
 	}
 }
@@ -92,7 +102,7 @@ func (e *engine) run() {
 		tick := false
 		batch = batch[:0]
 		select {
-		case <-e.s.done:
+		case <-e.done:
 			return
 		case ev := <-e.events:
 			batch = append(batch, ev)
@@ -121,7 +131,9 @@ func (e *engine) step(batch []event, tick bool) bool {
 	if tick {
 		e.m.Tick(e.now())
 	}
-	if err := e.commit(); err != nil {
+	if err := e.commit(); errors.Is(err, quorum.ErrDeposed) {
+		return false // nothing of it was told to anybody
+	} else if err != nil {
 		e.s.log.WithError(err).Error("Embedded ZooKeeper cannot write its data directory and stops serving; restart it once the disk is well")
 		e.s.shutdown(err)
 		return false
@@ -164,7 +176,7 @@ func (e *engine) commit() error {
 	if !ok {
 		return nil
 	}
-	if err := e.store.commit(ch); err != nil {
+	if err := e.keep(ch); err != nil {
 		return fmt.Errorf("commit of zxid 0x%x: %w", ch.Zxid, err)
 	}
 	return nil
@@ -184,5 +196,3 @@ func (e *engine) deliver() {
 		c.enqueue(out.Frame, out.Close)
 	}
 }
-
-func (e *engine) closeStore() error { return e.store.close() }

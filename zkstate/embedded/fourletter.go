@@ -45,11 +45,15 @@ func fourLetter(word string) (command, bool) {
 func (e *engine) runCommand(name string, c command) string {
 	allowed := slices.Contains(e.s.cfg.FourLetterWhitelist, name) || slices.Contains(e.s.cfg.FourLetterWhitelist, "*")
 	if !allowed {
-		return name + " is not executed because it is not in the whitelist.\n"
+		return refusedCommand(name)
 	}
 	var w strings.Builder
 	c(e, &w)
 	return w.String()
+}
+
+func refusedCommand(name string) string {
+	return name + " is not executed because it is not in the whitelist.\n"
 }
 
 // clients are the connections in order of their number.
@@ -73,7 +77,10 @@ func (e *engine) writeStat(w *strings.Builder, withClients bool) {
 	counts, l := e.m.Counts(), &e.stats.latency
 	fmt.Fprintf(w, "Latency min/avg/max: %d/%s/%d\n", l.min, decimal(l.avg()), l.max)
 	fmt.Fprintf(w, "Received: %d\nSent: %d\nConnections: %d\nOutstanding: %d\n", e.stats.received, e.stats.sent, len(e.conns), len(e.events))
-	fmt.Fprintf(w, "Zxid: 0x%x\nMode: standalone\nNode count: %d\n", counts.Zxid, counts.Nodes)
+	fmt.Fprintf(w, "Zxid: 0x%x\nMode: %s\nNode count: %d\n", counts.Zxid, e.s.mode(), counts.Nodes)
+	if e.s.ensemble != nil {
+		w.WriteString("Proposal sizes last/min/max: -1/-1/-1\n")
+	}
 }
 
 // decimal prints like Java's DecimalFormat of up to four places, with at least one.
@@ -121,12 +128,9 @@ func (e *engine) resetConns(w *strings.Builder) {
 // writeMonitor prints the figures that ZooKeeper's mntr has and this server knows, by the same names.
 func (e *engine) writeMonitor(w *strings.Builder) {
 	counts, l := e.m.Counts(), &e.stats.latency
-	for _, row := range []struct {
-		name  string
-		value any
-	}{
+	rows := []row{
 		{"version", version},
-		{"server_state", "standalone"},
+		{"server_state", e.s.mode()},
 		{"avg_latency", decimal(l.avg())},
 		{"max_latency", l.max},
 		{"min_latency", l.min},
@@ -146,8 +150,23 @@ func (e *engine) writeMonitor(w *strings.Builder) {
 		{"last_client_response_size", -1},
 		{"min_client_response_size", -1},
 		{"connection_drop_count", 0},
-	} {
-		fmt.Fprintf(w, "zk_%s\t%v\n", row.name, row.value)
+	}
+	if en := e.s.ensemble; en != nil {
+		st := en.member.Standing()
+		rows = append(rows, row{"learners", st.Followers + st.Learners}, row{"synced_followers", st.Synced}, row{"synced_observers", 0}, row{"pending_syncs", st.Learners})
+	}
+	writeRows(w, rows)
+}
+
+// row is a line of mntr.
+type row struct {
+	name  string
+	value any
+}
+
+func writeRows(w *strings.Builder, rows []row) {
+	for _, r := range rows {
+		fmt.Fprintf(w, "zk_%s\t%v\n", r.name, r.value)
 	}
 }
 
@@ -160,23 +179,33 @@ func openFiles() int {
 	return len(entries)
 }
 
-func (e *engine) writeConf(w *strings.Builder) {
-	c := e.s.cfg
-	port, secure := e.s.Addr(), "-1"
-	port = port[strings.LastIndexByte(port, ':')+1:]
-	if s := e.s.SecureAddr(); s != "" {
-		secure = s[strings.LastIndexByte(s, ':')+1:]
+func (e *engine) writeConf(w *strings.Builder) { e.s.writeConf(w) }
+
+func (s *Server) writeConf(w *strings.Builder) {
+	c := s.cfg
+	port, secure := s.Addr(), "-1"
+	id := uint64(0)
+	if c.Ensemble != nil {
+		id = c.Ensemble.ID
 	}
-	fmt.Fprintf(w, "clientPort=%s\nsecureClientPort=%s\ndataDir=%s\ndataDirSize=%d\ndataLogDir=%s\ndataLogSize=0\n", port, secure, c.DataDir, e.store.size(), c.DataDir)
-	fmt.Fprintf(w, "tickTime=%d\nmaxClientCnxns=%d\nminSessionTimeout=%d\nmaxSessionTimeout=%d\nclientPortListenBacklog=-1\nserverId=0\n",
-		c.TickTime.Milliseconds(), c.MaxClientConns, c.MinSessionTimeout.Milliseconds(), c.MaxSessionTimeout.Milliseconds())
+	port = port[strings.LastIndexByte(port, ':')+1:]
+	if a := s.SecureAddr(); a != "" {
+		secure = a[strings.LastIndexByte(a, ':')+1:]
+	}
+	fmt.Fprintf(w, "clientPort=%s\nsecureClientPort=%s\ndataDir=%s\ndataDirSize=%d\ndataLogDir=%s\ndataLogSize=0\n", port, secure, c.DataDir, s.store.size(), c.DataDir)
+	fmt.Fprintf(w, "tickTime=%d\nmaxClientCnxns=%d\nminSessionTimeout=%d\nmaxSessionTimeout=%d\nclientPortListenBacklog=-1\nserverId=%d\n",
+		c.TickTime.Milliseconds(), c.MaxClientConns, c.MinSessionTimeout.Milliseconds(), c.MaxSessionTimeout.Milliseconds(), id)
 }
 
-func (e *engine) writeDirs(w *strings.Builder) {
-	fmt.Fprintf(w, "datadir_size: %d\nlogdir_size: 0\n", e.store.size())
+func (e *engine) writeDirs(w *strings.Builder) { e.s.writeDirs(w) }
+
+func (s *Server) writeDirs(w *strings.Builder) {
+	fmt.Fprintf(w, "datadir_size: %d\nlogdir_size: 0\n", s.store.size())
 }
 
-func (e *engine) writeEnv(w *strings.Builder) {
+func (e *engine) writeEnv(w *strings.Builder) { writeEnv(w) }
+
+func writeEnv(w *strings.Builder) {
 	host, _ := os.Hostname()
 	wd, _ := os.Getwd()
 	fmt.Fprintf(w, "Environment:\nzookeeper.version=%s\nhost.name=%s\ngo.version=%s\nos.name=%s\nos.arch=%s\nuser.dir=%s\n",

@@ -12,5 +12,9 @@ func TestMain(m *testing.M) {
 		serveForParent(dir)
 		return
 	}
+	if file := os.Getenv(serveConfigEnv); file != "" {
+		serveConfigForParent(file)
+		return
+	}
 	goleak.VerifyTestMain(m)
 }

@@ -5,8 +5,11 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sirupsen/logrus"
@@ -23,7 +26,9 @@ type Server struct {
 	log      *logrus.Entry
 	listener net.Listener
 	secure   net.Listener // nil without TLS
-	engine   *engine
+	store    *store
+	engine   atomic.Pointer[engine] // who answers clients; nil on a member of an ensemble that does not lead
+	ensemble *ensemble              // nil: it stands alone
 	started  time.Time
 	budget   *budget
 	done     chan struct{} // closed when the server serves no more
@@ -51,10 +56,12 @@ func Start(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("embedded ZooKeeper: %w", err)
 	}
-	s := &Server{cfg: cfg, log: cfg.Log, started: time.Now(), done: make(chan struct{}), budget: newBudget(maxRequestBytes)}
+	s := &Server{cfg: cfg, log: cfg.Log, store: st, started: time.Now(), done: make(chan struct{}), budget: newBudget(maxRequestBytes)}
 	s.mu.conns, s.mu.perIP = map[*conn]struct{}{}, map[string]int{}
-	if s.engine, err = newEngine(s, st, state); err == nil {
-		err = s.listen()
+	if err = s.listen(); err == nil {
+		if err = s.begin(state); err != nil {
+			err = errors.Join(err, s.unlisten())
+		}
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("embedded ZooKeeper: %w", err), st.close())
@@ -62,15 +69,37 @@ func Start(cfg Config) (*Server, error) {
 	for _, w := range cfg.Warnings {
 		s.log.Warn(w)
 	}
-	s.log.WithFields(logrus.Fields{
-		"addr": s.Addr(), "dataDir": cfg.DataDir, "nodes": len(state.Nodes), "sessions": len(state.Sessions), "zxid": fmt.Sprintf("0x%x", state.Zxid),
-	}).Info("Embedded ZooKeeper is serving. It is one process without replication: if its disk is lost, so is the cluster's state.")
-	go s.engine.run()
-	s.wg.Go(func() { s.accept(s.listener) })
+	s.wg.Go(func() { s.accept(s.listener, s.takeClient) })
 	if s.secure != nil {
-		s.wg.Go(func() { s.accept(s.secure) })
+		s.wg.Go(func() { s.accept(s.secure, s.takeClient) })
 	}
 	return s, nil
+}
+
+// begin starts what answers: an engine, or this server's part in an ensemble.
+func (s *Server) begin(state core.State) error {
+	log := s.log.WithFields(logrus.Fields{
+		"addr": s.Addr(), "dataDir": s.cfg.DataDir, "nodes": len(state.Nodes), "sessions": len(state.Sessions), "zxid": fmt.Sprintf("0x%x", state.Zxid),
+	})
+	if s.cfg.Ensemble == nil {
+		e, err := newEngine(s, state, serverID, s.store.commit)
+		if err != nil {
+			return err
+		}
+		s.engine.Store(e)
+		log.Info("Embedded ZooKeeper is serving. It is one process without replication: if its disk is lost, so is the cluster's state.")
+		go e.run()
+		return nil
+	}
+	en, err := takePart(s, len(state.Nodes) > 0)
+	if err != nil {
+		return err
+	}
+	s.ensemble = en
+	log.WithField("server", en.id).Infof("Embedded ZooKeeper is one of an ensemble of %d servers", len(en.servers))
+	s.wg.Go(en.run)
+	s.wg.Go(func() { s.accept(en.relays, func(nc net.Conn) { s.wg.Go(func() { s.takeRelayed(nc) }) }) })
+	return nil
 }
 
 // Serve runs a server until ctx ends, or until its disk fails, which is the error.
@@ -101,6 +130,17 @@ func (s *Server) listen() (err error) {
 	return err
 }
 
+func (s *Server) unlisten() error {
+	err := s.listener.Close()
+	if s.secure != nil {
+		err = errors.Join(err, s.secure.Close())
+	}
+	if s.ensemble != nil {
+		err = errors.Join(err, s.ensemble.relays.Close())
+	}
+	return err
+}
+
 // SecureAddr is the address for TLS, empty without.
 func (s *Server) SecureAddr() string {
 	if s.secure == nil {
@@ -125,9 +165,13 @@ func (s *Server) Err() error {
 // Close ends all connections and the server. Sessions stay in the data directory and can be taken up after a new Start.
 func (s *Server) Close() error {
 	s.shutdown(nil)
+	if s.ensemble != nil {
+		s.ensemble.close()
+	} else {
+		<-s.engine.Load().stopped
+	}
 	s.wg.Wait()
-	<-s.engine.stopped
-	return s.engine.closeStore()
+	return s.store.close()
 }
 
 // shutdown begins the end, once; err is nil when it was asked for.
@@ -135,25 +179,29 @@ func (s *Server) shutdown(err error) {
 	s.stop.Do(func() {
 		s.mu.Lock()
 		s.mu.closed, s.mu.err = true, err
-		conns := make([]*conn, 0, len(s.mu.conns))
-		for c := range s.mu.conns {
-			conns = append(conns, c)
-		}
 		s.mu.Unlock()
-		_ = s.listener.Close()
-		if s.secure != nil {
-			_ = s.secure.Close()
-		}
-		for _, c := range conns {
-			c.kill()
-		}
+		_ = s.unlisten()
+		s.killAll()
 		close(s.done)
+		if s.ensemble == nil {
+			s.engine.Load().stop()
+		}
 		s.budget.close()
 	})
 }
 
+// killAll ends all connections.
+func (s *Server) killAll() {
+	s.mu.Lock()
+	conns := slices.Collect(maps.Keys(s.mu.conns))
+	s.mu.Unlock()
+	for _, c := range conns {
+		c.kill()
+	}
+}
+
 // accept takes connections until its listener closes.
-func (s *Server) accept(l net.Listener) {
+func (s *Server) accept(l net.Listener, take func(net.Conn)) {
 	for {
 		nc, err := l.Accept()
 		if errors.Is(err, net.ErrClosed) {
@@ -168,19 +216,24 @@ func (s *Server) accept(l net.Listener) {
 				return
 			}
 		}
-		if c := s.admit(nc); c != nil {
-			s.wg.Go(c.readLoop)
-			s.wg.Go(c.writeLoop)
-		}
+		take(nc)
 	}
 }
 
-// admit registers a connection, unless its address has too many already or the server is ending.
-func (s *Server) admit(nc net.Conn) *conn {
+// takeClient serves a client's connection.
+func (s *Server) takeClient(nc net.Conn) {
 	ip, _, _ := net.SplitHostPort(nc.RemoteAddr().String())
+	if c := s.enter(nc, ip, true); c != nil {
+		s.wg.Go(c.readLoop)
+		s.wg.Go(c.writeLoop)
+	}
+}
+
+// enter registers a connection, unless its address has too many already, if that counts, or the server is ending.
+func (s *Server) enter(nc net.Conn, ip string, counts bool) *conn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	tooMany := s.cfg.MaxClientConns > 0 && s.mu.perIP[ip] >= s.cfg.MaxClientConns
+	tooMany := counts && s.cfg.MaxClientConns > 0 && s.mu.perIP[ip] >= s.cfg.MaxClientConns
 	if tooMany || s.mu.closed {
 		if tooMany {
 			s.log.WithFields(logrus.Fields{"client": ip, "maxClientCnxns": s.cfg.MaxClientConns}).Warn("Too many connections from one address")
@@ -191,7 +244,9 @@ func (s *Server) admit(nc net.Conn) *conn {
 	s.mu.nextID++
 	c := newConn(s, s.mu.nextID, nc, ip)
 	s.mu.conns[c] = struct{}{}
-	s.mu.perIP[ip]++
+	if c.counts = counts; counts {
+		s.mu.perIP[ip]++
+	}
 	return c
 }
 
@@ -203,6 +258,9 @@ func (s *Server) leave(c *conn) {
 		return
 	}
 	delete(s.mu.conns, c)
+	if !c.counts {
+		return
+	}
 	if s.mu.perIP[c.ip]--; s.mu.perIP[c.ip] == 0 {
 		delete(s.mu.perIP, c.ip)
 	}

@@ -77,7 +77,6 @@ func (s *store) close() error { return s.db.Close() }
 
 // load reads everything, after making the buckets and the secret of a new store.
 func (s *store) load() (core.State, error) {
-	var st core.State
 	err := s.db.Update(func(tx *bbolt.Tx) error {
 		for _, name := range [][]byte{bucketMeta, bucketStat, bucketData, bucketSessions} {
 			if _, err := tx.CreateBucketIfNotExists(name); err != nil {
@@ -93,75 +92,88 @@ func (s *store) load() (core.State, error) {
 		return nil
 	})
 	if err != nil {
-		return st, err
+		return core.State{}, err
 	}
-	err = s.db.View(func(tx *bbolt.Tx) error {
-		meta := tx.Bucket(bucketMeta)
-		if f := meta.Get(keyFormat); len(f) != 1 || f[0] != storeFormat {
-			return fmt.Errorf("format %v is not %d", f, storeFormat)
-		}
-		zxid := meta.Get(keyZxid)
-		if len(zxid) != 8 || len(meta.Get(keySecret)) != secretBytes {
-			return errors.New("damaged bucket meta")
-		}
-		st.Zxid = int64(binary.BigEndian.Uint64(zxid))
-		s.secret = append([]byte(nil), meta.Get(keySecret)...)
-		data := tx.Bucket(bucketData)
-		if err := tx.Bucket(bucketStat).ForEach(func(path, value []byte) error {
-			rec, err := decodeNode(string(path), value, data.Get(path))
-			st.Nodes = append(st.Nodes, rec)
-			return err
-		}); err != nil {
-			return err
-		}
-		return tx.Bucket(bucketSessions).ForEach(func(id, timeout []byte) error {
-			if len(id) != 8 || len(timeout) != 8 {
-				return fmt.Errorf("damaged session %x", id)
-			}
-			st.Sessions = append(st.Sessions, core.SessionRecord{
-				ID: int64(binary.BigEndian.Uint64(id)), TimeoutMs: int64(binary.BigEndian.Uint64(timeout)),
-			})
-			return nil
-		})
+	return s.state()
+}
+
+// state reads everything.
+func (s *store) state() (st core.State, err error) {
+	err = s.db.View(func(tx *bbolt.Tx) (err error) {
+		st, s.secret, err = read(tx)
+		return err
 	})
 	return st, err
 }
 
-// commit makes changes durable, all or none; it returns after the sync.
-func (s *store) commit(ch core.Changes) error {
-	return s.db.Update(func(tx *bbolt.Tx) error {
-		if err := tx.Bucket(bucketMeta).Put(keyZxid, proto.AppendInt64(nil, ch.Zxid)); err != nil {
-			return err
+func read(tx *bbolt.Tx) (st core.State, secret []byte, err error) {
+	meta := tx.Bucket(bucketMeta)
+	if f := meta.Get(keyFormat); len(f) != 1 || f[0] != storeFormat {
+		return st, nil, fmt.Errorf("format %v is not %d", f, storeFormat)
+	}
+	zxid := meta.Get(keyZxid)
+	if len(zxid) != 8 || len(meta.Get(keySecret)) != secretBytes {
+		return st, nil, errors.New("damaged bucket meta")
+	}
+	st.Zxid = int64(binary.BigEndian.Uint64(zxid))
+	data := tx.Bucket(bucketData)
+	if err := tx.Bucket(bucketStat).ForEach(func(path, value []byte) error {
+		rec, err := decodeNode(string(path), value, data.Get(path))
+		st.Nodes = append(st.Nodes, rec)
+		return err
+	}); err != nil {
+		return st, nil, err
+	}
+	err = tx.Bucket(bucketSessions).ForEach(func(id, timeout []byte) error {
+		if len(id) != 8 || len(timeout) != 8 {
+			return fmt.Errorf("damaged session %x", id)
 		}
-		stat, data, sessions := tx.Bucket(bucketStat), tx.Bucket(bucketData), tx.Bucket(bucketSessions)
-		for _, n := range ch.Nodes {
-			if err := stat.Put([]byte(n.Path), appendNode(nil, n)); err != nil {
-				return fmt.Errorf("node %q: %w", n.Path, err)
-			}
-			if !n.HasData {
-				continue
-			}
-			if err := data.Put([]byte(n.Path), appendData(nil, n.Data)); err != nil {
-				return fmt.Errorf("data of %q: %w", n.Path, err)
-			}
-		}
-		for _, path := range ch.Removed {
-			if err := errors.Join(stat.Delete([]byte(path)), data.Delete([]byte(path))); err != nil {
-				return err
-			}
-		}
-		for _, rec := range ch.Sessions {
-			if err := sessions.Put(proto.AppendInt64(nil, rec.ID), proto.AppendInt64(nil, rec.TimeoutMs)); err != nil {
-				return err
-			}
-		}
-		for _, id := range ch.Closed {
-			if err := sessions.Delete(proto.AppendInt64(nil, id)); err != nil {
-				return err
-			}
-		}
+		st.Sessions = append(st.Sessions, core.SessionRecord{
+			ID: int64(binary.BigEndian.Uint64(id)), TimeoutMs: int64(binary.BigEndian.Uint64(timeout)),
+		})
 		return nil
 	})
+	return st, append([]byte(nil), meta.Get(keySecret)...), err
+}
+
+// commit makes changes durable, all or none; it returns after the sync.
+func (s *store) commit(ch core.Changes) error {
+	return s.db.Update(func(tx *bbolt.Tx) error { return s.write(tx, ch) })
+}
+
+// write puts changes into a transaction.
+func (s *store) write(tx *bbolt.Tx, ch core.Changes) error {
+	if err := tx.Bucket(bucketMeta).Put(keyZxid, proto.AppendInt64(nil, ch.Zxid)); err != nil {
+		return err
+	}
+	stat, data, sessions := tx.Bucket(bucketStat), tx.Bucket(bucketData), tx.Bucket(bucketSessions)
+	for _, n := range ch.Nodes {
+		if err := stat.Put([]byte(n.Path), appendNode(nil, n)); err != nil {
+			return fmt.Errorf("node %q: %w", n.Path, err)
+		}
+		if !n.HasData {
+			continue
+		}
+		if err := data.Put([]byte(n.Path), appendData(nil, n.Data)); err != nil {
+			return fmt.Errorf("data of %q: %w", n.Path, err)
+		}
+	}
+	for _, path := range ch.Removed {
+		if err := errors.Join(stat.Delete([]byte(path)), data.Delete([]byte(path))); err != nil {
+			return err
+		}
+	}
+	for _, rec := range ch.Sessions {
+		if err := sessions.Put(proto.AppendInt64(nil, rec.ID), proto.AppendInt64(nil, rec.TimeoutMs)); err != nil {
+			return err
+		}
+	}
+	for _, id := range ch.Closed {
+		if err := sessions.Delete(proto.AppendInt64(nil, id)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // metaBytes is the size of the fixed part of a node's value.

@@ -33,7 +33,7 @@ func TestADiskErrorStopsTheServerBeforeAnybodyHearsOfTheWrite(t *testing.T) {
 	_, err = c.Call(proto.OpCreate, createRequest("/kept"))
 	require.NoError(t, err)
 
-	require.NoError(t, srv.engine.store.db.Close()) // every later transaction fails
+	require.NoError(t, srv.store.db.Close()) // every later transaction fails
 	_, err = c.Do(proto.OpCreate, createRequest("/lost"))
 	require.ErrorIs(t, err, client.ErrClosed)
 	<-srv.Done()

@@ -48,6 +48,9 @@ func (k tlsKeys) config() (*tls.Config, error) {
 
 // certificateOf is the name in the verified certificate of the other side, as Java writes it; "" when there is none.
 func certificateOf(conn net.Conn) string {
+	if p, ok := conn.(*passedOn); ok {
+		return p.certificate
+	}
 	secure, ok := conn.(*tls.Conn)
 	if !ok {
 		return ""
