@@ -81,7 +81,9 @@ func (en *ensemble) run() {
 			return
 		case <-en.member.Failed():
 			en.s.log.WithError(en.member.Err()).Error("This server cannot be of the ensemble and stops serving")
+			en.resign()
 			en.s.shutdown(en.member.Err())
+			return
 		case <-en.changed:
 			en.follow(en.role())
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
@@ -343,6 +344,36 @@ func TestAnEmptiedServerComesBack(t *testing.T) {
 	e.stop(leader)
 	c = e.dial(lost, c.Session())
 	require.True(t, exists(t, c, "/meanwhile"))
+}
+
+// Three become five: each gets the longer file and is started again, one after the other, and the new ones are started with it.
+func TestAnEnsembleGrowsByItsFiles(t *testing.T) {
+	e := newServers(t, 5)
+	longer := make([]*embedded.Ensemble, 3)
+	for i := range 3 {
+		longer[i] = e.cfg[i].Ensemble
+		servers := maps.Clone(longer[i].Servers)
+		delete(servers, 4)
+		delete(servers, 5)
+		e.cfg[i].Ensemble = &embedded.Ensemble{ID: longer[i].ID, Servers: servers}
+	}
+	e.start(0, 1, 2)
+	c := e.dial(0, client.Session{})
+	_, err := c.Call(proto.OpCreate2, create("/before", "", 0))
+	require.NoError(t, err)
+	for i := range 3 {
+		e.stop(i)
+		e.cfg[i].Ensemble = longer[i]
+		e.start(i)
+		e.dial(i, client.Session{}).Drop()
+	}
+	e.start(3, 4)
+	require.Eventually(t, func() bool { return strings.Contains(word(e.addr(e.leader(), 0), "mntr"), "zk_synced_followers\t4\n") }, time.Minute, 20*time.Millisecond)
+	e.stop(0, 1) // of three they were the majority
+	c = e.dial(4, c.Session())
+	require.True(t, exists(t, c, "/before"))
+	_, err = c.Call(proto.OpCreate2, create("/after", "", 0))
+	require.NoError(t, err)
 }
 
 func TestATreeThatStoodAloneBecomesAnEnsembles(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -165,6 +166,8 @@ func refusal(mine, theirs hello) string {
 		return fmt.Sprintf("this is server %d, not %d", mine.From, theirs.To)
 	case theirs.Ask:
 		return ""
+	case !slices.Contains(mine.Members, theirs.From):
+		return fmt.Sprintf("no server %d is named here", theirs.From)
 	case mine.Of.ID == "" || mine.Of.ID != theirs.Of.ID:
 		return "this server is not of that ensemble"
 	case mine.Of.Disks[theirs.From] != theirs.Disk && theirs.Of.Disks[theirs.From] != theirs.Disk:

@@ -66,20 +66,21 @@ func TestAnEnsembleBeginsOnceAndWithItsFoundersAlone(t *testing.T) {
 func TestMessagesAreTakenFromTheEnsemblesDisksAlone(t *testing.T) {
 	e := ensemble{ID: "e", Disks: map[uint64]string{1: "a", 2: "b"}}
 	newer := e.with([]byte(`{"disks":{"2":"new"}}`))
-	mine := hello{From: 1, Disk: "a", Of: e}
+	mine := hello{From: 1, Members: []uint64{1, 2}, Disk: "a", Of: e}
 	ok := hello{From: 2, To: 1, Disk: "b", Of: e}
 	require.Empty(t, refusal(mine, ok))
 	with := func(change func(*hello)) hello { h := ok; change(&h); return h }
 	require.Empty(t, refusal(mine, with(func(h *hello) { h.Disk, h.Of = "new", newer })), "it was taken in anew, of which this one has not heard")
 	for want, h := range map[string]hello{
 		"this is server 1, not 3":     with(func(h *hello) { h.To = 3 }),
+		"no server 4 is named here":   with(func(h *hello) { h.From = 4 }),
 		"not of that ensemble":        with(func(h *hello) { h.Of = ensemble{ID: "other"} }),
 		"known by another disk":       with(func(h *hello) { h.Disk = "forged" }),
 		"known there by another disk": with(func(h *hello) { h.Of = e.with([]byte(`{"disks":{"1":"x"}}`)) }),
 	} {
 		require.Contains(t, refusal(mine, h), want)
 	}
-	require.Contains(t, refusal(hello{From: 1, Disk: "a"}, ok), "not of that ensemble")
+	require.Contains(t, refusal(hello{From: 1, Members: []uint64{1, 2}, Disk: "a"}, ok), "not of that ensemble")
 	require.Equal(t, "b", e.Disks[2], "the older one is as it was")
 }
 

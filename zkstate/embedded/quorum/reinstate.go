@@ -10,7 +10,7 @@ import (
 	"go.etcd.io/raft/v3/tracker"
 )
 
-// A server whose disk was emptied or replaced, and how it comes back.
+// A server whose disk was emptied or replaced, and how it comes back; and one that is new, which all files have to name first.
 //
 // The leader hears of it by its hello, and puts the server out of the ensemble: a majority of the others has to agree, so nothing that the
 // old disk voted for in a later term can still count. Then the server is taken in with its new disk, first as one that only listens. When
@@ -34,7 +34,7 @@ func (e ensemble) with(context []byte) ensemble {
 func (m *Member) stranger(h hello) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.mu.me.Of.ID != "" && h.Of.ID == "" && !h.Full && m.mu.me.Of.Disks[h.From] != h.Disk {
+	if slices.Contains(m.mu.me.Members, h.From) && m.mu.me.Of.ID != "" && h.Of.ID == "" && !h.Full && m.mu.me.Of.Disks[h.From] != h.Disk {
 		m.mu.strangers[h.From] = h.Disk
 	}
 }
