@@ -55,6 +55,9 @@ func (a *Admin) DescribeClientQuotas(ctx context.Context, filters []QuotaFilter,
 	if byType[IPPart] != nil && (byType[UserPart] != nil || byType[ClientIDPart] != nil) {
 		return nil, failed(kerr.InvalidRequest, "Invalid entity filter component combination, IP filter component should not be used with user or clientId filter component.")
 	}
+	if namesNobody(byType, strict) {
+		return nil, kerr.UnknownServerError
+	}
 	entities, err := a.quotaEntities(ctx)
 	if err != nil {
 		return nil, unavailable(err)
@@ -76,6 +79,26 @@ func (a *Admin) DescribeClientQuotas(ctx context.Context, filters []QuotaFilter,
 		}
 	}
 	return out, nil
+}
+
+// namesNobody tells whether a filter is for one entity, part of whose name is empty. Kafka reads the node of such an entity without listing the others, and fails
+// since ZooKeeper has no such path. Where others are listed, an empty name is merely nobody's.
+func namesNobody(filters map[string]*QuotaFilter, strict bool) bool {
+	exact := func(kind string) bool { return filters[kind] != nil && filters[kind].Match == MatchExact }
+	empty := func(kind string) bool {
+		return exact(kind) && filters[kind].Name != nil && *filters[kind].Name == ""
+	}
+	switch {
+	case filters[IPPart] != nil:
+		return empty(IPPart)
+	case exact(UserPart) && exact(ClientIDPart):
+		return empty(UserPart) || empty(ClientIDPart)
+	case strict && filters[ClientIDPart] == nil:
+		return empty(UserPart)
+	case strict && filters[UserPart] == nil:
+		return empty(ClientIDPart)
+	}
+	return false
 }
 
 // matches tells whether an entity has all parts that the filter names, each with a name that fits.

@@ -32,6 +32,9 @@ func (d *Dispatcher) offsetCommit(c *call, req *kmsg.OffsetCommitRequest) {
 	rights := d.topicRights(c, kmsg.ACLOperationRead)
 	for i := range req.Topics {
 		t := &req.Topics[i]
+		if topicRefused(mayGroup, &rights, snapshot, t.Topic) {
+			rows.topic(t.Topic) // also if nothing of it is asked
+		}
 		for j := range t.Partitions {
 			p := &t.Partitions[j]
 			tp := group.TopicPartition{Topic: t.Topic, Partition: p.Partition}
@@ -97,6 +100,12 @@ func commitRefused(mayGroup bool, rights *topicRights, snapshot *metadata.Snapsh
 	return nil
 }
 
+// topicRefused tells whether commitRefused has one reason for a whole topic, so that
+// the topic has a row though none of its partitions was named.
+func topicRefused(mayGroup bool, rights *topicRights, snapshot *metadata.Snapshot, topic string) bool {
+	return !mayGroup || !rights.allow(topic) || snapshot.Topic(topic) == nil
+}
+
 func (d *Dispatcher) commitLegacy(ctx context.Context, name string, o *group.Commit) error {
 	if len(o.Metadata) > d.cfg.OffsetMetadataMaxBytes {
 		return kerr.OffsetMetadataTooLarge
@@ -114,15 +123,21 @@ func offsetRows(resp *kmsg.OffsetCommitResponse) *offsetCommitRows {
 	return &offsetCommitRows{resp: resp, at: make(map[string]int)}
 }
 
-func (r *offsetCommitRows) add(tp group.TopicPartition, err error) {
-	i, known := r.at[tp.Topic]
+// topic is the index of a topic's row.
+func (r *offsetCommitRows) topic(name string) int {
+	i, known := r.at[name]
 	if !known {
 		i = len(r.resp.Topics)
-		r.at[tp.Topic] = i
+		r.at[name] = i
 		t := kmsg.NewOffsetCommitResponseTopic()
-		t.Topic = tp.Topic
+		t.Topic = name
 		r.resp.Topics = append(r.resp.Topics, t)
 	}
+	return i
+}
+
+func (r *offsetCommitRows) add(tp group.TopicPartition, err error) {
+	i := r.topic(tp.Topic)
 	p := kmsg.NewOffsetCommitResponseTopicPartition()
 	p.Partition = tp.Partition
 	p.ErrorCode, _ = code(err)

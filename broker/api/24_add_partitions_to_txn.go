@@ -38,11 +38,12 @@ func (d *Dispatcher) addPartitionsToTxn(c *call, req *kmsg.AddPartitionsToTxnReq
 	for i := range req.Transactions {
 		t := &req.Transactions[i]
 		ask := &txn.PartitionsRequest{ID: t.TransactionalID, Producer: txn.Producer{ID: t.ProducerID, Epoch: t.ProducerEpoch}}
+		asked := make([]kmsg.AddPartitionsToTxnRequestTopic, len(t.Topics))
 		for j := range t.Topics {
-			ask.Partitions = appendPartitions(ask.Partitions, t.Topics[j].Topic, t.Topics[j].Partitions)
+			asked[j] = kmsg.AddPartitionsToTxnRequestTopic(t.Topics[j])
 		}
-		d.addPartitions(ask, make([]error, len(ask.Partitions)), t.VerifyOnly, func(errs []error) {
-			row := transactionRow(ask, errs)
+		ask.Partitions = allPartitions(asked)
+		d.addPartitions(ask, asked, make([]error, len(ask.Partitions)), t.VerifyOnly, func(row kmsg.AddPartitionsToTxnResponseTransaction) {
 			mu.Lock()
 			resp.Transactions = append(resp.Transactions, row)
 			left--
@@ -57,45 +58,41 @@ func (d *Dispatcher) addPartitionsToTxn(c *call, req *kmsg.AddPartitionsToTxnReq
 
 func (d *Dispatcher) addPartitionsOfClient(c *call, req *kmsg.AddPartitionsToTxnRequest) {
 	ask := &txn.PartitionsRequest{ID: req.TransactionalID, Producer: txn.Producer{ID: req.ProducerID, Epoch: req.ProducerEpoch}}
-	for i := range req.Topics {
-		ask.Partitions = appendPartitions(ask.Partitions, req.Topics[i].Topic, req.Topics[i].Partitions)
-	}
-	answer := func(errs []error) {
+	ask.Partitions = allPartitions(req.Topics)
+	answer := func(row kmsg.AddPartitionsToTxnResponseTransaction) {
 		resp := kmsg.NewPtrAddPartitionsToTxnResponse()
-		for i := range errs {
-			errs[i] = fencedSince(errs[i], req.Version, 2)
-		}
-		for _, t := range transactionRow(ask, errs).Topics {
+		for _, t := range row.Topics {
 			topic := kmsg.NewAddPartitionsToTxnResponseTopic()
 			topic.Topic = t.Topic
 			for _, p := range t.Partitions {
+				if p.ErrorCode == kerr.ProducerFenced.Code {
+					p.ErrorCode, _ = code(fencedSince(kerr.ProducerFenced, req.Version, 2))
+				}
 				topic.Partitions = append(topic.Partitions, kmsg.AddPartitionsToTxnResponseTopicPartition(p))
 			}
 			resp.Topics = append(resp.Topics, topic)
 		}
 		c.answer(resp)
 	}
-	errs := make([]error, len(ask.Partitions))
 	if !d.mayTransaction(c, kmsg.ACLOperationWrite, ask.ID) {
-		for i := range errs {
-			errs[i] = kerr.TransactionalIDAuthorizationFailed
-		}
-		answer(errs)
+		answer(rowAsAsked(ask.ID, req.Topics, kerr.TransactionalIDAuthorizationFailed))
 		return
 	}
+	errs := make([]error, len(ask.Partitions))
 	rights := d.topicRights(c, kmsg.ACLOperationWrite)
 	for i, tp := range ask.Partitions {
 		if d.deps.Authorizer != nil && isInternal(tp.Topic) || !rights.allow(tp.Topic) {
 			errs[i] = kerr.TopicAuthorizationFailed
 		}
 	}
-	d.addPartitions(ask, errs, false, answer)
+	d.addPartitions(ask, req.Topics, errs, false, answer)
 }
 
 // addPartitions adds the partitions of one transaction, or verifies that they are
 // part of it. errs has an error for those that may not be added, for whose sake none
-// is. done gets an error or nil for each.
-func (d *Dispatcher) addPartitions(ask *txn.PartitionsRequest, errs []error, verifyOnly bool, done func([]error)) {
+// is. done gets the answer: what befalls all comes in the rows of the request, also
+// those that say the same again or nothing, and judgements come once for each partition.
+func (d *Dispatcher) addPartitions(ask *txn.PartitionsRequest, asked []kmsg.AddPartitionsToTxnRequestTopic, errs []error, verifyOnly bool, done func(kmsg.AddPartitionsToTxnResponseTransaction)) {
 	refused := false
 	snapshot := d.deps.Metadata.Load()
 	for i, tp := range ask.Partitions {
@@ -110,18 +107,23 @@ func (d *Dispatcher) addPartitions(ask *txn.PartitionsRequest, errs []error, ver
 	}
 	switch {
 	case refused:
-		done(errs)
+		done(transactionRow(ask, errs))
 	case verifyOnly:
-		d.deps.Transactions.Verify(ask, done)
+		d.deps.Transactions.Verify(ask, func(errs []error) { done(transactionRow(ask, errs)) })
 	default:
 		d.deps.Transactions.AddPartitions(ask, func(err error) {
 			d.faults("AddPartitionsToTxn", err)
-			for i := range errs {
-				errs[i] = err
-			}
-			done(errs)
+			done(rowAsAsked(ask.ID, asked, err))
 		})
 	}
+}
+
+func allPartitions(topics []kmsg.AddPartitionsToTxnRequestTopic) []txn.TopicPartition {
+	var list []txn.TopicPartition
+	for i := range topics {
+		list = appendPartitions(list, topics[i].Topic, topics[i].Partitions)
+	}
+	return list
 }
 
 func appendPartitions(list []txn.TopicPartition, topic string, partitions []int32) []txn.TopicPartition {
@@ -129,6 +131,25 @@ func appendPartitions(list []txn.TopicPartition, topic string, partitions []int3
 		list = append(list, txn.TopicPartition{Topic: topic, Partition: p})
 	}
 	return list
+}
+
+// rowAsAsked is the part of an answer for one transaction that says the same of all
+// that was asked, topic by topic.
+func rowAsAsked(id string, asked []kmsg.AddPartitionsToTxnRequestTopic, err error) kmsg.AddPartitionsToTxnResponseTransaction {
+	row := kmsg.NewAddPartitionsToTxnResponseTransaction()
+	row.TransactionalID = id
+	for i := range asked {
+		t := kmsg.NewAddPartitionsToTxnResponseTransactionTopic()
+		t.Topic = asked[i].Topic
+		for _, partition := range asked[i].Partitions {
+			p := kmsg.NewAddPartitionsToTxnResponseTransactionTopicPartition()
+			p.Partition = partition
+			p.ErrorCode, _ = code(err)
+			t.Partitions = append(t.Partitions, p)
+		}
+		row.Topics = append(row.Topics, t)
+	}
+	return row
 }
 
 // transactionRow is the part of an answer for one transaction. Partitions that were

@@ -33,6 +33,9 @@ func (d *Dispatcher) txnOffsetCommit(c *call, req *kmsg.TxnOffsetCommitRequest) 
 	rights := d.topicRights(c, kmsg.ACLOperationRead)
 	for i := range req.Topics {
 		t := &req.Topics[i]
+		if topicRefused(mayGroup, &rights, snapshot, t.Topic) {
+			rows.topic(t.Topic) // also if nothing of it is asked
+		}
 		for j := range t.Partitions {
 			p := &t.Partitions[j]
 			tp := group.TopicPartition{Topic: t.Topic, Partition: p.Partition}
@@ -121,15 +124,21 @@ type txnOffsetRows struct {
 	at      map[string]int
 }
 
-func (r *txnOffsetRows) add(tp group.TopicPartition, err error) {
-	i, known := r.at[tp.Topic]
+// topic is the index of a topic's row.
+func (r *txnOffsetRows) topic(name string) int {
+	i, known := r.at[name]
 	if !known {
 		i = len(r.resp.Topics)
-		r.at[tp.Topic] = i
+		r.at[name] = i
 		t := kmsg.NewTxnOffsetCommitResponseTopic()
-		t.Topic = tp.Topic
+		t.Topic = name
 		r.resp.Topics = append(r.resp.Topics, t)
 	}
+	return i
+}
+
+func (r *txnOffsetRows) add(tp group.TopicPartition, err error) {
+	i := r.topic(tp.Topic)
 	if r.version < 2 && errors.Is(err, kerr.CoordinatorLoadInProgress) {
 		err = kerr.CoordinatorNotAvailable // old clients crash over the other (KAFKA-7296)
 	}

@@ -19,12 +19,16 @@ func (d *Dispatcher) offsetDelete(c *call, req *kmsg.OffsetDeleteRequest) {
 		return
 	}
 	rights := d.topicRights(c, kmsg.ACLOperationRead)
-	refused := map[string]error{} // by topic
+	refused := map[string]error{} // by topic, all of whose partitions are refused alike
 	var known []group.TopicPartition
 	snapshot := d.deps.Metadata.Load()
 	for i := range req.Topics {
 		if !rights.allow(req.Topics[i].Topic) {
 			refused[req.Topics[i].Topic] = kerr.TopicAuthorizationFailed
+			continue
+		}
+		if snapshot.Topic(req.Topics[i].Topic) == nil {
+			refused[req.Topics[i].Topic] = kerr.UnknownTopicOrPartition
 			continue
 		}
 		for _, p := range req.Topics[i].Partitions {
@@ -52,6 +56,9 @@ func deletedOffsets(req *kmsg.OffsetDeleteRequest, refused map[string]error, kno
 	told := make(map[group.TopicPartition]bool, len(known))
 	for i := range req.Topics {
 		name := req.Topics[i].Topic
+		if len(req.Topics[i].Partitions) == 0 && refused[name] == nil {
+			continue // there is nothing to tell of it
+		}
 		if _, again := at[name]; !again { // a topic that is named twice has one row
 			at[name] = len(topics)
 			t := kmsg.NewOffsetDeleteResponseTopic()

@@ -9,6 +9,7 @@ import (
 
 	"barnabas/admin"
 	"barnabas/broker/group"
+	"barnabas/broker/txn"
 )
 
 // What requests may name twice or give out of range, and what Apache Kafka 3.9.1 makes of it.
@@ -78,4 +79,35 @@ func TestAnyEpochBelowZeroIsNoneToAFetch(t *testing.T) {
 	req.Topics = []kmsg.FetchRequestTopic{{Topic: "a", Partitions: []kmsg.FetchRequestTopicPartition{p}}}
 	asks := fetchPartitions(req, nil)
 	assert.Equal(t, []int32{-1, -1}, []int32{asks[0].CurrentLeaderEpoch, asks[0].LastFetchedEpoch})
+}
+
+func TestWhatBefallsATransactionIsToldOfAllThatWasAsked(t *testing.T) {
+	asked := []kmsg.AddPartitionsToTxnRequestTopic{{Topic: "a", Partitions: []int32{1, 1}}, {Topic: "b"}, {Topic: "a", Partitions: []int32{1}}}
+	type topic struct {
+		name       string
+		partitions []int32
+	}
+	told := func(row kmsg.AddPartitionsToTxnResponseTransaction) (all []topic) {
+		for _, t := range row.Topics {
+			one := topic{name: t.Topic}
+			for _, p := range t.Partitions {
+				one.partitions = append(one.partitions, p.Partition)
+			}
+			all = append(all, one)
+		}
+		return all
+	}
+	row := rowAsAsked("t", asked, kerr.InvalidProducerIDMapping)
+	assert.Equal(t, []topic{{"a", []int32{1, 1}}, {"b", nil}, {"a", []int32{1}}}, told(row))
+	assert.Equal(t, kerr.InvalidProducerIDMapping.Code, row.Topics[2].Partitions[0].ErrorCode)
+	partitions := allPartitions(asked)
+	judged := transactionRow(&txn.PartitionsRequest{ID: "t", Partitions: partitions}, make([]error, len(partitions)))
+	assert.Equal(t, []topic{{"a", []int32{1}}}, told(judged), "judgements of single partitions come once")
+}
+
+func TestADeletionOfNoOffsetsTellsOnlyOfTopicsThatAreRefused(t *testing.T) {
+	req := kmsg.NewPtrOffsetDeleteRequest()
+	req.Topics = []kmsg.OffsetDeleteRequestTopic{{Topic: "known"}, {Topic: "missing"}}
+	got := deletedOffsets(req, map[string]error{"missing": kerr.UnknownTopicOrPartition}, nil, nil)
+	assert.Equal(t, []kmsg.OffsetDeleteResponseTopic{{Topic: "missing"}}, got)
 }

@@ -228,6 +228,25 @@ func TestTheProtocolThatMostLikeIsChosen(t *testing.T) {
 	assert.Equal(t, says("y"), a.value.Members[0].Metadata)
 }
 
+// Apache Kafka 3.9.1 counts a name that is given twice as two speakers.
+func TestAProtocolThatAMemberNamesTwiceIsChosenIfThereIsNoOther(t *testing.T) {
+	for _, c := range []struct {
+		names []string
+		want  string
+	}{{[]string{"range", "roundrobin", "range"}, "roundrobin"}, {[]string{"range", "roundrobin"}, "range"}, {[]string{"range", "range"}, "range"}} {
+		d := newDesk(t, deskConfig())
+		req := joinRequest("g", "", "t")
+		req.Protocols = nil
+		for _, n := range c.names {
+			req.Protocols = append(req.Protocols, Protocol{Name: n, Metadata: says(n)})
+		}
+		j := d.join(req)
+		d.pass(10_000)
+		require.NoError(t, j.value.Err)
+		assert.Equal(t, c.want, *j.value.Protocol, "%v", c.names)
+	}
+}
+
 func static(group, instance string, topics ...string) *JoinRequest {
 	req := joinRequest(group, "", topics...)
 	req.InstanceID, req.CanSkipAssignment = &instance, true

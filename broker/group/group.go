@@ -166,13 +166,22 @@ func (g *group) rebalanceTimeoutMs() int64 {
 }
 
 // choose is the protocol of the next generation: of those that all speak, the
-// one that most members like best; between equals, the one voted for first.
+// one that most members like best; between equals, the one voted for first. One
+// that somebody named twice is chosen only if there is no other: Kafka counts
+// each time that a protocol is named, and so believes that too many speak it.
 func (g *group) choose() string {
-	candidates := map[string]bool{}
+	candidates, repeated := map[string]bool{}, map[string]bool{}
 	for _, p := range g.order[0].protocols {
-		if g.speakers[p.Name] == len(g.members) {
+		switch {
+		case g.speakers[p.Name] != len(g.members):
+		case slices.ContainsFunc(g.order, func(m *member) bool { return m.repeats(p.Name) }):
+			repeated[p.Name] = true
+		default:
 			candidates[p.Name] = true
 		}
+	}
+	if len(candidates) == 0 {
+		candidates = repeated
 	}
 	votes := map[string]int{}
 	var ballot []string

@@ -53,6 +53,17 @@ func (m *member) matches(protocols []Protocol) bool {
 	return true
 }
 
+// repeats tells whether the member names a protocol more than once.
+func (m *member) repeats(protocol string) bool {
+	named := 0
+	for i := range m.protocols {
+		if m.protocols[i].Name == protocol {
+			named++
+		}
+	}
+	return named > 1
+}
+
 // vote is the candidate that the member likes best.
 func (m *member) vote(candidates map[string]bool) string {
 	for i := range m.protocols {
