@@ -5,13 +5,16 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -537,10 +540,15 @@ func serveConfigForParent(file string) {
 	os.Exit(1)
 }
 
-// All processes of an ensemble are killed at once, again and again, while clients write.
-func TestWhatAnEnsembleAcknowledgedSurvivesKill9OfAll(t *testing.T) {
-	e := newServers(t, 3)
-	files := make([]string, 3)
+// processes is an ensemble whose servers are processes.
+type processes struct {
+	*servers
+	files    []string
+	children []*exec.Cmd
+}
+
+func newProcesses(t *testing.T) *processes {
+	e := &processes{servers: newServers(t, 3), files: make([]string, 3), children: make([]*exec.Cmd, 3)}
 	for i, cfg := range e.cfg {
 		var text strings.Builder
 		_, port, _ := net.SplitHostPort(cfg.Addr)
@@ -549,38 +557,94 @@ func TestWhatAnEnsembleAcknowledgedSurvivesKill9OfAll(t *testing.T) {
 			_, relay, _ := net.SplitHostPort(a.Relay)
 			fmt.Fprintf(&text, "server.%d=%s:%s\n", id, a.Quorum, relay)
 		}
-		files[i] = filepath.Join(cfg.DataDir, "zoo.cfg")
-		require.NoError(t, os.WriteFile(files[i], []byte(text.String()), 0o600))
+		e.files[i] = filepath.Join(cfg.DataDir, "zoo.cfg")
+		require.NoError(t, os.WriteFile(e.files[i], []byte(text.String()), 0o600))
 		require.NoError(t, os.WriteFile(filepath.Join(cfg.DataDir, "myid"), fmt.Appendf(nil, "%d\n", i+1), 0o600))
 	}
-	var children [3]*exec.Cmd
-	startAll := func() {
-		for i := range children {
-			children[i] = exec.Command(os.Args[0])
-			children[i].Env = append(os.Environ(), serveConfigEnv+"="+files[i])
-			lane.Bind(children[i])
-			require.NoError(t, children[i].Start())
+	t.Cleanup(func() { e.kill(0, 1, 2) })
+	return e
+}
+
+func (e *processes) start(who ...int) {
+	for _, i := range who {
+		e.children[i] = exec.Command(os.Args[0])
+		e.children[i].Env = append(os.Environ(), serveConfigEnv+"="+e.files[i])
+		lane.Bind(e.children[i])
+		require.NoError(e.t, e.children[i].Start())
+	}
+}
+
+// kill ends processes at once, all of them before it waits for any.
+func (e *processes) kill(who ...int) {
+	for _, i := range who {
+		if e.children[i] != nil {
+			_ = e.children[i].Process.Kill()
 		}
 	}
-	killAll := func() {
-		for _, c := range children {
-			_ = c.Process.Kill()
-		}
-		for _, c := range children {
-			_ = c.Wait()
+	for _, i := range who {
+		if e.children[i] != nil {
+			_ = e.children[i].Wait()
 		}
 	}
-	startAll()
-	h := newHistory(t, e, []int{0, 1, 2})
-	for range 3 {
-		h.more(200)
-		killAll()
-		startAll()
+}
+
+// whole waits until all three are there and have everything.
+func (e *processes) whole() {
+	e.t.Helper()
+	require.Eventually(e.t, func() bool {
+		for i := range e.cfg {
+			if strings.Contains(word(e.addr(i, 0), "mntr"), "zk_synced_followers\t2\n") {
+				return true
+			}
+		}
+		return false
+	}, 2*time.Minute, 20*time.Millisecond)
+}
+
+// Processes of an ensemble are killed, one or all at once, stopped in their tracks, and lose their disks, while clients write. $BARNABAS_ENSEMBLE_FAULTS is how often.
+func TestWhatAnEnsembleAcknowledgedSurvivesFaults(t *testing.T) {
+	faults, seed := 8, uint64(time.Now().UnixNano())
+	if n, err := strconv.Atoi(os.Getenv("BARNABAS_ENSEMBLE_FAULTS")); err == nil {
+		faults = n
+	}
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 1))
+	e := newProcesses(t)
+	e.start(0, 1, 2)
+	h := newHistory(t, e.servers, []int{0, 1, 2})
+	counts := map[string]int{}
+	for range faults {
+		h.more(100)
+		i := rng.IntN(3)
+		what := []string{"kill -9 of one", "kill -9 of all", "stopped in its tracks", "its disk is lost"}[rng.IntN(4)]
+		counts[what]++
+		switch what {
+		case "kill -9 of one":
+			e.kill(i)
+			h.more(20)
+			e.start(i)
+		case "kill -9 of all":
+			e.kill(0, 1, 2)
+			e.start(0, 1, 2)
+		case "stopped in its tracks":
+			require.NoError(t, e.children[i].Process.Signal(syscall.SIGSTOP))
+			h.more(20)
+			require.NoError(t, e.children[i].Process.Signal(syscall.SIGCONT))
+		case "its disk is lost": // of one, while the others have everything
+			e.whole()
+			e.kill(i)
+			require.NoError(t, os.Remove(filepath.Join(e.cfg[i].DataDir, "embedded-zookeeper.db")))
+			h.more(20)
+			e.start(i)
+			e.whole()
+		}
 	}
 	h.more(50)
 	h.end()
-	h.judge(e.dial(1, client.Session{}))
-	killAll()
+	for i := range 3 {
+		h.judge(e.dial(i, client.Session{}))
+	}
+	t.Logf("%v, %d nodes made, %d versions given", counts, len(h.made), len(h.versions))
 }
 
 // What is no member gets nothing from the ports for members, and does them no harm.
