@@ -38,10 +38,6 @@ import (
 // fail here (unknown id or name) do not end the wait, unless nothing is left to
 // wait for.
 func (d *Dispatcher) fetch(c *call, req *kmsg.FetchRequest) {
-	if req.IsolationLevel < 0 || req.IsolationLevel > 1 {
-		c.refuseFetch(req, kerr.UnknownServerError)
-		return
-	}
 	replica := fetchReplica(req)
 	snapshot := d.deps.Metadata.Load()
 	c.follower = replica.ID >= 0
@@ -62,6 +58,10 @@ func (d *Dispatcher) fetch(c *call, req *kmsg.FetchRequest) {
 	readable := op.setUnreadableAside(snapshot)
 	if readable == 0 {
 		op.done(nil)
+		return
+	}
+	if req.IsolationLevel < 0 || req.IsolationLevel > 1 { // which is asked only of what can be read
+		c.refuseFetch(req, kerr.UnknownServerError)
 		return
 	}
 	maxBytes := op.mayFetch(min(req.MaxBytes, d.cfg.FetchMaxBytes))

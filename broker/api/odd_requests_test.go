@@ -4,11 +4,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"barnabas/admin"
 	"barnabas/broker/group"
+	"barnabas/broker/record"
 	"barnabas/broker/txn"
 )
 
@@ -110,4 +112,72 @@ func TestADeletionOfNoOffsetsTellsOnlyOfTopicsThatAreRefused(t *testing.T) {
 	req.Topics = []kmsg.OffsetDeleteRequestTopic{{Topic: "known"}, {Topic: "missing"}}
 	got := deletedOffsets(req, map[string]error{"missing": kerr.UnknownTopicOrPartition}, nil, nil)
 	assert.Equal(t, []kmsg.OffsetDeleteResponseTopic{{Topic: "missing"}}, got)
+}
+
+func TestAnIllegalIsolationMattersWhereSomethingCanBeRead(t *testing.T) {
+	cluster := readCluster(t)
+	w := newWorld(t, 1, cluster)
+	for _, c := range []struct {
+		topic     string
+		isolation int8
+		want      int16
+	}{
+		{"fresh", 1, 0}, {"fresh", 2, kerr.UnknownServerError.Code}, {"fresh", -1, kerr.UnknownServerError.Code},
+		{"nowhere", 2, kerr.UnknownTopicOrPartition.Code},
+	} {
+		fetch := fetchAsk{replica: -1, epoch: -1, topics: []fetchAskTopic{part0(cluster, c.topic, 0)}}.request(12)
+		fetch.IsolationLevel, fetch.MaxWaitMillis = c.isolation, 0
+		assert.Equal(t, c.want, w.ask(fetch).(*kmsg.FetchResponse).Topics[0].Partitions[0].ErrorCode, "fetch of %v", c)
+	}
+	for _, c := range []struct {
+		replica   int32
+		isolation int8
+		want      int16
+	}{{-1, 0, 0}, {-1, 1, 0}, {-1, 2, kerr.UnknownServerError.Code}, {-1, -1, kerr.UnknownServerError.Code}, {-2, 2, 0}} {
+		list := kmsg.NewPtrListOffsetsRequest()
+		list.Version, list.ReplicaID, list.IsolationLevel = 4, c.replica, c.isolation
+		p := kmsg.NewListOffsetsRequestTopicPartition()
+		p.Timestamp = -1
+		list.Topics = []kmsg.ListOffsetsRequestTopic{{Topic: "fresh", Partitions: []kmsg.ListOffsetsRequestTopicPartition{p}}}
+		assert.Equal(t, c.want, w.ask(list).(*kmsg.ListOffsetsResponse).Topics[0].Partitions[0].ErrorCode, "offsets, %v", c)
+	}
+}
+
+func TestAnElectionOfNoKindIsRefusedForEverything(t *testing.T) {
+	w := electionWorld(t)
+	for _, kind := range []int8{-1, 2} {
+		require.Equal(t, kerr.UnknownServerError.Code, electionCode(t, w.handle("PLAINTEXT", elect(kind, 0))))
+	}
+}
+
+func TestMarkersOfAnEpochBelowZeroAreAllRefused(t *testing.T) {
+	w := newWorld(t, 1, readCluster(t))
+	req := kmsg.NewPtrWriteTxnMarkersRequest()
+	for id, epoch := range map[int64]int16{1: 0, 2: -1} {
+		m := kmsg.NewWriteTxnMarkersRequestMarker()
+		m.ProducerID, m.ProducerEpoch = id, epoch
+		m.Topics = []kmsg.WriteTxnMarkersRequestMarkerTopic{{Topic: "fresh", Partitions: []int32{0}}}
+		req.Markers = append(req.Markers, m)
+	}
+	resp := w.ask(req).(*kmsg.WriteTxnMarkersResponse)
+	require.Len(t, resp.Markers, 2)
+	for _, m := range resp.Markers {
+		assert.Equal(t, kerr.UnknownServerError.Code, m.Topics[0].Partitions[0].ErrorCode)
+	}
+}
+
+func TestRecordsAreHeldToTheFirstRuleThatTheyBreak(t *testing.T) {
+	zstd := entries{count: 2, magic: batchMagic, codec: record.Zstd}
+	for _, c := range []struct {
+		version int16
+		of      entries
+		want    error
+	}{
+		{2, zstd, nil}, {2, entries{}, nil}, // versions without batches are held to nothing
+		{6, zstd, kerr.UnsupportedCompressionType}, {7, zstd, kerr.InvalidRecord},
+		{6, entries{count: 1, magic: 1, codec: record.Zstd}, kerr.InvalidRecord}, {7, entries{}, kerr.InvalidRecord},
+		{7, entries{count: 1, magic: batchMagic, codec: record.Zstd}, nil},
+	} {
+		assert.Equal(t, c.want, c.of.allowed(c.version), "%v", c)
+	}
 }

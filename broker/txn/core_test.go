@@ -507,6 +507,7 @@ func TestListsAreFiltered(t *testing.T) {
 	assert.Equal(t, []string{"a"}, ids(ListRequest{LongerMs: -1, States: []State{Ongoing}}))
 	assert.Equal(t, []string{"b"}, ids(ListRequest{LongerMs: -1, ProducerIDs: []int64{2}}))
 	assert.Empty(t, ids(ListRequest{LongerMs: -1, NoState: true}))
+	assert.Equal(t, []string{"a"}, ids(ListRequest{LongerMs: -1, NoState: true, States: []State{Ongoing}}), "states that there are count beside one that there is not")
 	s.nowMs += 10
 	assert.Equal(t, []string{"b"}, ids(ListRequest{LongerMs: 10}), "without a start it is as old as time, as in Kafka")
 	assert.Equal(t, []string{"a", "b"}, ids(ListRequest{LongerMs: 9}))
