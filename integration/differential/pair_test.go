@@ -124,6 +124,9 @@ func onlyReads(req kmsg.Request) bool {
 // settle waits until what a request set going in the background is done on both sides.
 func (p *pair) settle(req kmsg.Request) {
 	p.t.Helper()
+	if _, moves := req.(*kmsg.AlterPartitionAssignmentsRequest); moves {
+		defer p.awaitLeaderEpochs()
+	}
 	what := p.story[len(p.story)-1]
 	for _, s := range []*side{p.kafka, p.ours} {
 		switch req.(type) {
@@ -141,6 +144,29 @@ func (p *pair) settle(req kmsg.Request) {
 			})
 		}
 	}
+}
+
+// awaitLeaderEpochs waits until both sides show the same leader epochs: the last one of a reassignment is told after it has left the list. Coordinators write epochs into markers, where they
+// stay. If both do not come to the same, requests for metadata find it.
+func (p *pair) awaitLeaderEpochs() {
+	p.t.Helper()
+	for until := time.Now().Add(settling); p.kafka.leaderEpochs(p.t) != p.ours.leaderEpochs(p.t) && time.Now().Before(until); {
+		time.Sleep(5 * time.Millisecond) // the pace of looking
+	}
+}
+
+// leaderEpochs are those of all partitions, in one text.
+func (s *side) leaderEpochs(t *testing.T) string {
+	t.Helper()
+	req := kmsg.NewPtrMetadataRequest()
+	req.Version, req.Topics = 12, nil
+	epochs := map[string]int32{}
+	for _, topic := range do[*kmsg.MetadataResponse](t, s, req).Topics {
+		for _, p := range topic.Partitions {
+			epochs[fmt.Sprintf("%s-%d", *topic.Topic, p.Partition)] = p.LeaderEpoch
+		}
+	}
+	return text(epochs)
 }
 
 // topicsAreSettled tells whether a broker knows of the topics that ZooKeeper has, all of their partitions have leaders, and none waits to be deleted.
