@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sirupsen/logrus"
 	"github.com/stretchr/testify/require"
 
 	"barnabas/integration/lane"
@@ -529,7 +530,9 @@ const serveConfigEnv = "BARNABAS_TEST_SERVE_CONFIG"
 func serveConfigForParent(file string) {
 	cfg, err := embedded.ParseConfig(file)
 	if err == nil {
-		cfg.Log = quietLog()
+		cfg.Log = logrus.NewEntry(logrus.New())
+		cfg.Log.Logger.SetFormatter(&logrus.TextFormatter{FullTimestamp: true, TimestampFormat: time.StampMilli})
+		cfg.Log.Logger.SetLevel(logrus.DebugLevel)
 		var srv *embedded.Server
 		if srv, err = embedded.Start(cfg); err == nil {
 			<-srv.Done()
@@ -561,7 +564,10 @@ func newProcesses(t *testing.T) *processes {
 		require.NoError(t, os.WriteFile(e.files[i], []byte(text.String()), 0o600))
 		require.NoError(t, os.WriteFile(filepath.Join(cfg.DataDir, "myid"), fmt.Appendf(nil, "%d\n", i+1), 0o600))
 	}
-	t.Cleanup(func() { e.kill(0, 1, 2) })
+	t.Cleanup(func() {
+		e.kill(0, 1, 2)
+		e.tellLogs()
+	})
 	return e
 }
 
@@ -569,8 +575,23 @@ func (e *processes) start(who ...int) {
 	for _, i := range who {
 		e.children[i] = exec.Command(os.Args[0])
 		e.children[i].Env = append(os.Environ(), serveConfigEnv+"="+e.files[i])
+		log, err := os.OpenFile(e.files[i]+".log", os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		require.NoError(e.t, err)
+		e.children[i].Stderr = log
 		lane.Bind(e.children[i])
 		require.NoError(e.t, e.children[i].Start())
+		require.NoError(e.t, log.Close())
+	}
+}
+
+// tellLogs shows what the servers said last, of a test that failed.
+func (e *processes) tellLogs() {
+	if !e.t.Failed() {
+		return
+	}
+	for _, file := range e.files {
+		text, _ := os.ReadFile(file + ".log")
+		e.t.Logf("%s:\n%s", file, text[max(0, len(text)-6000):])
 	}
 }
 
@@ -588,17 +609,19 @@ func (e *processes) kill(who ...int) {
 	}
 }
 
-// whole waits until all three are there and have everything.
+// whole waits until all three say that they are of the ensemble, and then until the leader says that they have everything: of a server that has just ended it
+// may not know yet.
 func (e *processes) whole() {
 	e.t.Helper()
-	require.Eventually(e.t, func() bool {
+	everywhere := func(what, want string) (n int) {
 		for i := range e.cfg {
-			if strings.Contains(word(e.addr(i, 0), "mntr"), "zk_synced_followers\t2\n") {
-				return true
+			if strings.Contains(word(e.addr(i, 0), what), want) {
+				n++
 			}
 		}
-		return false
-	}, 2*time.Minute, 20*time.Millisecond)
+		return n
+	}
+	require.Eventually(e.t, func() bool { return everywhere("srvr", "Mode: ") == 3 && everywhere("mntr", "zk_synced_followers\t2\n") == 1 }, 2*time.Minute, 20*time.Millisecond)
 }
 
 // Processes of an ensemble are killed, one or all at once, stopped in their tracks, and lose their disks, while clients write. $BARNABAS_ENSEMBLE_FAULTS is how often.
