@@ -23,8 +23,10 @@ func TestBouncesThatNobodySees(t *testing.T) {
 	for _, first := range []struct {
 		name, ibp string
 		program   cluster.Program
-		left      bool // by hand only: a leader of Kafka 2.8 on a busy machine may never change its ISR again, whoever follows
-	}{{"Barnabas", "3.9", cluster.Barnabas, false}, {"2.8.2", "2.8", cluster.Kafka("2.8.2"), true}, {"2.4.1", "2.4", cluster.Kafka("2.4.1"), true}, {"3.9.1", "3.9", cluster.Kafka("3.9.1"), true}} {
+		// by hand only. A leader of Kafka 2.8 that is put into a new epoch while its AlterPartition is asked throws its next wish away, unsent, with the answer to the old one
+		// (KAFKA-12686), and stays alone in its ISR until the next epoch, whoever follows. Below 2.7 it writes ISRs to ZooKeeper itself, and cannot.
+		left bool
+	}{{"Barnabas", "3.9", cluster.Barnabas, false}, {"2.8.2 at 2.6", "2.6", cluster.Kafka("2.8.2"), false}, {"2.8.2", "2.8", cluster.Kafka("2.8.2"), true}, {"2.4.1", "2.4", cluster.Kafka("2.4.1"), true}, {"3.9.1", "3.9", cluster.Kafka("3.9.1"), true}} {
 		if first.left && os.Getenv("BARNABAS_CHAOS_BOUNCES") == "" {
 			continue
 		}
