@@ -13,7 +13,7 @@ import (
 
 // What an ordinary run compares: the seeds, and how much they must come to, lest the test pass by asking nothing.
 const (
-	ordinarySeeds   = "2-8"
+	ordinarySeeds   = "2-9"
 	requestsOfASeed = 200
 	leastRequests   = 1400
 	leastVersions   = 220 // pairs of an API and a version
