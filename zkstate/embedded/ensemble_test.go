@@ -621,7 +621,9 @@ func (e *processes) whole() {
 		}
 		return n
 	}
-	require.Eventually(e.t, func() bool { return everywhere("srvr", "Mode: ") == 3 && everywhere("mntr", "zk_synced_followers\t2\n") == 1 }, 2*time.Minute, 20*time.Millisecond)
+	require.Eventually(e.t, func() bool {
+		return everywhere("srvr", "Mode: ") == 3 && everywhere("mntr", "zk_synced_followers\t2\n") == 1
+	}, 2*time.Minute, 20*time.Millisecond)
 }
 
 // Processes of an ensemble are killed, one or all at once, stopped in their tracks, and lose their disks, while clients write. $BARNABAS_ENSEMBLE_FAULTS is how often.
