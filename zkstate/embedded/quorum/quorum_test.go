@@ -253,6 +253,27 @@ func TestWhatOneProposesAllHave(t *testing.T) {
 	}
 }
 
+// A snapshot tells which disks there are; it changes nothing for those who have the list of before in their hands.
+func TestASnapshotsListOfDisksIsAnotherOne(t *testing.T) {
+	db, err := bbolt.Open(filepath.Join(t.TempDir(), "db"), 0o600, nil)
+	require.NoError(t, err)
+	defer db.Close()
+	s, err := openStore(db, words{}, 20)
+	require.NoError(t, err)
+	before := ensemble{ID: "e", Disks: map[uint64]string{1: "a", 2: "b"}, First: 1}
+	require.NoError(t, s.found(before, true))
+	s.of = s.of.with([]byte(`{"disks":{"2":"new"}}`))
+	snap, err := s.Snapshot()
+	require.NoError(t, err)
+	got := before
+	require.NoError(t, db.Update(func(tx *bbolt.Tx) error { return s.restore(tx, snap.GetData(), &got) }))
+	require.Equal(t, map[uint64]string{1: "a", 2: "new"}, got.Disks)
+	require.Equal(t, map[uint64]string{1: "a", 2: "b"}, before.Disks)
+	for _, damaged := range [][]byte{nil, {0, 0, 0, 9}, {0, 0, 0, 1, '{'}} {
+		require.ErrorContains(t, db.Update(func(tx *bbolt.Tx) error { return s.restore(tx, damaged, &got) }), "damaged")
+	}
+}
+
 func TestALogIsOnDiskWhatItIsInMemory(t *testing.T) {
 	all := newMembers(t, 3)
 	term := all[2].leads()

@@ -172,9 +172,11 @@ func (s *store) restore(tx *bbolt.Tx, data []byte, of *ensemble) error {
 		return errors.New("damaged snapshot")
 	}
 	n := 4 + binary.BigEndian.Uint32(data)
-	if err := json.Unmarshal(data[4:n], of); err != nil {
+	var told ensemble // a new one: what is known is shared with those who tell it to others
+	if err := json.Unmarshal(data[4:n], &told); err != nil {
 		return fmt.Errorf("damaged snapshot: %w", err)
 	}
+	*of = told
 	return s.state.Restore(tx, data[n:])
 }
 
@@ -262,7 +264,7 @@ func (s *store) follow(rd raft.Ready, conf *raftpb.ConfState, applied, cut posit
 	}
 	if !raft.IsEmptySnap(rd.Snapshot) {
 		s.kept = 0
-		err = s.ApplySnapshot(s.metadata(applied))
+		err = s.ApplySnapshot(s.metadata(cut))
 		cut = position{}
 	}
 	err = errors.Join(err, s.Append(rd.Entries))
