@@ -23,7 +23,7 @@ func newBudget(n int64) *budget {
 	return b
 }
 
-// take waits for n bytes; false means that the server is ending. One request may overdraw, so that none is too large for ever.
+// take waits for n bytes; false means that the engine is ending. One request may overdraw, so that none is too large for ever.
 func (b *budget) take(n int64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -223,7 +223,7 @@ func (c *conn) submit(ev event) bool {
 	case <-c.e.done:
 		return false
 	}
-	if !c.s.budget.take(ev.size) {
+	if !c.e.budget.take(ev.size) {
 		return false
 	}
 	ev.received = time.Now()

@@ -54,12 +54,14 @@ type engine struct {
 	epoch   time.Time // origin of the monotonic clock
 	conns   map[core.Conn]*conn
 	stats   serverStats
+	budget  *budget // of the events that wait; what an engine leaves undone goes with it
 }
 
 // newEngine begins with a state. Sessions that it opens are numbered as a server's of that id.
 func newEngine(s *Server, state core.State, id uint64, keep func(core.Changes) error) (*engine, error) {
 	e := &engine{
 		s: s, keep: keep, events: make(chan event, maxBatch), done: make(chan struct{}), stopped: make(chan struct{}), epoch: time.Now(), conns: map[core.Conn]*conn{},
+		budget: newBudget(maxRequestBytes),
 	}
 	m, err := core.New(core.Options{
 		MinSessionTimeoutMs: s.cfg.MinSessionTimeout.Milliseconds(), MaxSessionTimeoutMs: s.cfg.MaxSessionTimeout.Milliseconds(),
@@ -80,7 +82,12 @@ func (e *engine) now() core.Now {
 }
 
 // stop has the engine end soon.
-func (e *engine) stop() { e.end.Do(func() { close(e.done) }) }
+func (e *engine) stop() {
+	e.end.Do(func() {
+		close(e.done)
+		e.budget.close()
+	})
+}
 
 // submit queues an event; false means that the engine is ending.
 func (e *engine) submit(ev event) bool {
@@ -146,7 +153,7 @@ func (e *engine) step(batch []event, tick bool) bool {
 		if ev.kind == evConnect || ev.kind == evRequest {
 			e.account(ev)
 			<-ev.conn.slots
-			e.s.budget.give(ev.size)
+			e.budget.give(ev.size)
 		}
 	}
 	return true

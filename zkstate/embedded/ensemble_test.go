@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -99,6 +100,30 @@ func (e *servers) leader() (leader int) {
 		return false
 	}, time.Minute, 20*time.Millisecond)
 	return leader
+}
+
+// leads ends whoever else leads, for a moment, until this one does.
+func (e *servers) leads(i int) {
+	e.t.Helper()
+	for l := e.leader(); l != i; l = e.leader() {
+		e.stop(l)
+		e.leader()
+		e.start(l)
+		e.synced(2)
+	}
+}
+
+// synced waits until the leader has so many followers that are in step.
+func (e *servers) synced(n int) {
+	e.t.Helper()
+	require.Eventually(e.t, func() bool {
+		for i := range e.cfg {
+			if strings.Contains(word(e.addr(i, 0), "mntr"), fmt.Sprintf("zk_synced_followers\t%d\n", n)) {
+				return true
+			}
+		}
+		return false
+	}, time.Minute, 20*time.Millisecond)
 }
 
 // word asks a four-letter word; "" when nobody answers.
@@ -203,6 +228,43 @@ func TestNothingAcknowledgedIsLostWhenLeadersEnd(t *testing.T) {
 	h.judge(e.dial(0, client.Session{}))
 }
 
+// What waits when a leader loses its majority is gone with it, and leaves no less room for requests when it leads again.
+func TestADeposedLeaderForgetsWhatWaited(t *testing.T) {
+	e := newServers(t, 3)
+	e.start(0, 1, 2)
+	leader := e.leader()
+	c := e.dial(leader, client.Session{})
+	_, err := c.Call(proto.OpCreate2, create("/large", "", 0))
+	require.NoError(t, err)
+	var running sync.WaitGroup
+	defer running.Wait()
+	first := make(chan struct{}, 1)
+	for range 10 {
+		c := e.dial(leader, client.Session{})
+		for range 12 {
+			running.Go(func() {
+				for {
+					if _, err := c.Call(proto.OpSetData, &proto.SetDataRequest{Path: "/large", Data: make([]byte, 1<<20-100), Version: -1}); err != nil {
+						return
+					}
+					select {
+					case first <- struct{}{}:
+					default:
+					}
+				}
+			})
+		}
+	}
+	<-first
+	e.stop((leader+1)%3, (leader+2)%3)
+	running.Wait() // it has noticed
+	e.start((leader+1)%3, (leader+2)%3)
+	e.synced(2)
+	e.leads(leader)
+	c = e.dial(leader, client.Session{})
+	require.True(t, exists(t, c, "/large"))
+}
+
 // A server whose disk was emptied is taken in anew, and then counts again; so does one that was away for longer than the log is kept.
 func TestAnEmptiedServerComesBack(t *testing.T) {
 	e := newServers(t, 3)
@@ -212,19 +274,13 @@ func TestAnEmptiedServerComesBack(t *testing.T) {
 	c := e.dial(leader, client.Session{})
 	_, err := c.Call(proto.OpCreate2, create("/kept", "", 0))
 	require.NoError(t, err)
-	synced := func(n int) {
-		t.Helper()
-		require.Eventually(t, func() bool {
-			return strings.Contains(word(e.addr(leader, 0), "mntr"), fmt.Sprintf("zk_synced_followers\t%d\n", n))
-		}, time.Minute, 20*time.Millisecond)
-	}
 	e.stop(lost)
-	synced(1)
+	e.synced(1)
 	require.NoError(t, os.Remove(filepath.Join(e.cfg[lost].DataDir, "embedded-zookeeper.db")))
 	_, err = c.Call(proto.OpCreate2, create("/meanwhile", "", 0))
 	require.NoError(t, err)
 	e.start(lost)
-	synced(2)
+	e.synced(2)
 	e.stop(other) // now it is needed for a majority
 	c = e.dial(lost, client.Session{})
 	require.True(t, exists(t, c, "/kept"))
@@ -279,6 +335,15 @@ func TestATreeThatStoodAloneBecomesAnEnsembles(t *testing.T) {
 	e.start(0, 1, 2)
 	c = e.dial(1, c.Session())
 	require.True(t, exists(t, c, "/before"), "the session, too, lives on")
+
+	// It was the one that began the ensemble; without its disk it is one that joins.
+	e.stop(0)
+	e.synced(1)
+	require.NoError(t, os.Remove(filepath.Join(e.cfg[0].DataDir, "embedded-zookeeper.db")))
+	e.start(0)
+	e.synced(2)
+	e.leads(0)
+	require.True(t, exists(t, e.dial(0, c.Session()), "/before"))
 
 	two := newServers(t, 2)
 	for i := range 2 {

@@ -30,7 +30,6 @@ type Server struct {
 	engine   atomic.Pointer[engine] // who answers clients; nil on a member of an ensemble that does not lead
 	ensemble *ensemble              // nil: it stands alone
 	started  time.Time
-	budget   *budget
 	done     chan struct{} // closed when the server serves no more
 	stop     sync.Once
 	wg       sync.WaitGroup // accept loop, readers, writers
@@ -56,7 +55,7 @@ func Start(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("embedded ZooKeeper: %w", err)
 	}
-	s := &Server{cfg: cfg, log: cfg.Log, store: st, started: time.Now(), done: make(chan struct{}), budget: newBudget(maxRequestBytes)}
+	s := &Server{cfg: cfg, log: cfg.Log, store: st, started: time.Now(), done: make(chan struct{})}
 	s.mu.conns, s.mu.perIP = map[*conn]struct{}{}, map[string]int{}
 	if err = s.listen(); err == nil {
 		if err = s.begin(state); err != nil {
@@ -186,7 +185,6 @@ func (s *Server) shutdown(err error) {
 		if s.ensemble == nil {
 			s.engine.Load().stop()
 		}
-		s.budget.close()
 	})
 }
 

@@ -54,7 +54,7 @@ func judge(mine hello, heard map[uint64]hello) verdict {
 			if !member && mine.Full {
 				return verdict{refused: fmt.Sprintf("this server has a tree of its own, and the others are an ensemble without it: to join them it needs an empty dataDir (server %d was asked)", id)}
 			}
-			return verdict{of: h.Of, member: member, first: member && h.Of.First == mine.From}
+			return verdict{of: h.Of, member: member, first: member && h.Of.First == mine.From && h.Of.founders()}
 		default:
 			disks[id] = h.Disk
 			if h.Full {
@@ -75,6 +75,10 @@ func judge(mine hello, heard map[uint64]hello) verdict {
 	}
 	return verdict{of: ensemble{ID: name(disks), Disks: disks, First: first}, member: true, first: first == mine.From}
 }
+
+// founders: its disks are those that began it. Nobody comes or goes before the first has begun, so whoever was taken in is never the first, also not in its place:
+// it lacks the state that the others' log goes on from.
+func (e ensemble) founders() bool { return e.ID == name(e.Disks) }
 
 // name is the same for all founders: it comes from their disks.
 func name(disks map[uint64]string) string {

@@ -27,6 +27,7 @@ func TestAnEnsembleBeginsOnceAndWithItsFoundersAlone(t *testing.T) {
 	of := func(h hello, e ensemble) hello { h.Of = e; return h }
 	all := map[uint64]string{1: "a", 2: "b", 3: "c"}
 	founded := ensemble{ID: name(all), Disks: all, First: 3}
+	anew := founded.with([]byte(`{"disks":{"3":"new"}}`))
 	began2 := ensemble{ID: name(all), Disks: all, First: 2}
 	hear := func(h ...hello) map[uint64]hello {
 		m := map[uint64]hello{}
@@ -49,6 +50,7 @@ func TestAnEnsembleBeginsOnceAndWithItsFoundersAlone(t *testing.T) {
 		{"others were quicker than the one that begins", says(3, "c"), hear(of(says(1, "a"), founded)), verdict{of: founded, member: true, first: true}},
 		{"this disk is not the one of then", says(1, "new"), hear(of(says(3, "c"), founded)), verdict{of: founded}},
 		{"the one that began has lost its disk", says(3, "new"), hear(of(says(1, "a"), founded), of(says(2, "b"), founded)), verdict{of: founded}},
+		{"…and is taken in with another", says(3, "new"), hear(of(says(1, "a"), anew)), verdict{of: anew, member: true}},
 		{"a tree that stood alone begins", says(1, "a"), hear(full(says(2, "b")), says(3, "c")), verdict{of: began2, member: true}},
 		{"…also when it is this one's", full(says(2, "b")), hear(says(1, "a"), says(3, "c")), verdict{of: began2, member: true, first: true}},
 	} {
