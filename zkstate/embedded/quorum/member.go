@@ -194,8 +194,10 @@ func (m *Member) serve() (err error) {
 			m.net.report(m.node)
 			m.node.Tick()
 			m.reinstate()
-		case msg := <-m.net.inbox:
-			m.step(msg)
+		case l := <-m.net.inbox:
+			if m.node.BasicStatus().RaftState != raft.StateLeader || m.store.of.Disks[l.msg.GetFrom()] == l.disk { // a leader counts on what it hears
+				m.step(l.msg)
+			}
 		case p := <-m.proposals:
 			m.propose(p)
 		}
@@ -236,7 +238,7 @@ func (m *Member) ready() error {
 	now := m.node.BasicStatus()
 	leads := now.RaftState == raft.StateLeader
 	if leads {
-		m.net.send(rd.Messages)
+		m.net.send(rd.Messages, m.store.of.Disks)
 	}
 	conf, of := m.applyMembership(rd.CommittedEntries)
 	if leads {
@@ -254,7 +256,7 @@ func (m *Member) ready() error {
 		m.mu.Unlock()
 	}
 	if !leads {
-		m.net.send(rd.Messages)
+		m.net.send(rd.Messages, m.store.of.Disks)
 	}
 	m.node.Advance(rd)
 	m.become(Role{Leader: now.Lead, Term: now.GetTerm(), Leading: leads && m.election == now.GetTerm()})

@@ -27,7 +27,7 @@ const (
 // network is the connections of one member.
 type network struct {
 	m       *Member
-	inbox   chan *raftpb.Message
+	inbox   chan letter
 	peers   map[uint64]*peer
 	running sync.WaitGroup
 	ctx     context.Context
@@ -46,15 +46,22 @@ type fate struct{ lost, snapshotLost, snapshotSent bool }
 type peer struct {
 	id     uint64
 	addr   string
-	outbox chan *raftpb.Message
+	outbox chan letter
+}
+
+// letter is a message and the disk of the other side: where it comes from, or whom it is for. A message for the disk of before tells the new one of entries that it
+// never had, and Raft gives up on that.
+type letter struct {
+	msg  *raftpb.Message
+	disk string
 }
 
 func newNetwork(m *Member) *network {
-	n := &network{m: m, inbox: make(chan *raftpb.Message), peers: map[uint64]*peer{}, ctx: m.stopped}
+	n := &network{m: m, inbox: make(chan letter), peers: map[uint64]*peer{}, ctx: m.stopped}
 	n.mu.conns, n.mu.fates = map[net.Conn]struct{}{}, map[uint64]fate{}
 	for id, addr := range m.cfg.Servers {
 		if id != m.cfg.ID {
-			n.peers[id] = &peer{id, addr, make(chan *raftpb.Message, outbox)}
+			n.peers[id] = &peer{id, addr, make(chan letter, outbox)}
 		}
 	}
 	n.running.Go(n.accept)
@@ -152,7 +159,7 @@ func (n *network) receive(nc net.Conn) {
 			return
 		}
 		select {
-		case n.inbox <- msg:
+		case n.inbox <- letter{msg, theirs.Disk}:
 		case <-n.ctx.Done():
 			return
 		}
@@ -185,15 +192,15 @@ func (n *network) dialAll() {
 	}
 }
 
-// send hands messages out; what does not fit is lost.
-func (n *network) send(messages []*raftpb.Message) {
+// send hands messages out, for the disks by which the members are known; what does not fit is lost.
+func (n *network) send(messages []*raftpb.Message, disks map[uint64]string) {
 	for _, msg := range messages {
 		p := n.peers[msg.GetTo()]
 		if p == nil {
 			continue
 		}
 		select {
-		case p.outbox <- msg:
+		case p.outbox <- letter{msg, disks[msg.GetTo()]}:
 		default:
 			n.lost(msg)
 		}
@@ -250,7 +257,7 @@ func (n *network) serve(p *peer) {
 			err = errors.New(theirs.Refused)
 		}
 		if err == nil && n.hold(nc) {
-			n.stream(p, nc)
+			n.stream(p, nc, theirs.Disk)
 			n.drop(nc)
 		}
 		n.discard(p)
@@ -260,8 +267,8 @@ func (n *network) serve(p *peer) {
 	}
 }
 
-// stream sends until the connection breaks.
-func (n *network) stream(p *peer, nc net.Conn) {
+// stream sends to a disk until the connection breaks.
+func (n *network) stream(p *peer, nc net.Conn, disk string) {
 	w := bufio.NewWriterSize(nc, 64<<10)
 	gone := make(chan struct{}) // the other side sends nothing: a read ends when the connection does
 	n.running.Go(func() {
@@ -277,7 +284,12 @@ func (n *network) stream(p *peer, nc net.Conn) {
 			return
 		case <-gone:
 			return
-		case msg := <-p.outbox:
+		case l := <-p.outbox:
+			msg := l.msg
+			if l.disk != disk { // it is from before a change, or the connection is
+				n.lost(msg)
+				return
+			}
 			body, err := proto.Marshal(msg)
 			if err == nil {
 				_ = nc.SetWriteDeadline(time.Now().Add(writeWait + time.Duration(len(body)/stepBytes)*time.Second))
@@ -299,8 +311,8 @@ func (n *network) stream(p *peer, nc net.Conn) {
 func (n *network) discard(p *peer) {
 	for {
 		select {
-		case msg := <-p.outbox:
-			n.lost(msg)
+		case l := <-p.outbox:
+			n.lost(l.msg)
 		default:
 			return
 		}

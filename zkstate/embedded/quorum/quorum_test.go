@@ -2,6 +2,7 @@ package quorum
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,7 +15,9 @@ import (
 	"github.com/sirupsen/logrus"
 	"github.com/stretchr/testify/require"
 	"go.etcd.io/bbolt"
+	"go.etcd.io/raft/v3/raftpb"
 	"go.uber.org/goleak"
+	"google.golang.org/protobuf/proto"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -274,6 +277,33 @@ func TestASnapshotsListOfDisksIsAnotherOne(t *testing.T) {
 	for _, damaged := range [][]byte{nil, {0, 0, 0, 9}, {0, 0, 0, 1, '{'}} {
 		require.ErrorContains(t, db.Update(func(tx *bbolt.Tx) error { return s.restore(tx, damaged, &got) }), "damaged")
 	}
+}
+
+// What was for the disk that a server had before is not for the one that it has.
+func TestMessagesAreForOneDisk(t *testing.T) {
+	ctx, stop := context.WithCancel(context.Background())
+	n := &network{ctx: ctx}
+	n.mu.fates = map[uint64]fate{}
+	p := &peer{id: 2, outbox: make(chan letter, 10)}
+	n.peers = map[uint64]*peer{2: p}
+	beat := func(commit uint64) []*raftpb.Message {
+		to, kind := uint64(2), raftpb.MsgHeartbeat
+		return []*raftpb.Message{{To: &to, Type: &kind, Commit: &commit}}
+	}
+	n.send(beat(1), map[uint64]string{2: "new"})
+	here, there := net.Pipe()
+	n.running.Go(func() { n.stream(p, here, "new") })
+	body, err := readFrame(there, maxMessage)
+	require.NoError(t, err)
+	got := &raftpb.Message{}
+	require.NoError(t, proto.Unmarshal(body, got))
+	require.EqualValues(t, 1, got.GetCommit())
+	n.send(beat(1000), map[uint64]string{2: "old"})
+	_, err = readFrame(there, maxMessage)
+	require.ErrorIs(t, err, io.EOF)
+	stop()
+	n.running.Wait()
+	require.True(t, n.mu.fates[2].lost)
 }
 
 func TestALogIsOnDiskWhatItIsInMemory(t *testing.T) {
