@@ -255,8 +255,8 @@ func (m *Member) ready() error {
 		m.mu.me.Of = m.store.of
 		m.mu.Unlock()
 	}
-	if !leads {
-		m.net.send(rd.Messages, m.store.of.Disks)
+	if !leads { // what it says of itself is for whoever asks, also for one that was taken in anew and of which it has not heard yet
+		m.net.send(rd.Messages, nil)
 	}
 	m.node.Advance(rd)
 	m.become(Role{Leader: now.Lead, Term: now.GetTerm(), Leading: leads && m.election == now.GetTerm()})

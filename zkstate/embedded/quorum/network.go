@@ -49,7 +49,7 @@ type peer struct {
 	outbox chan letter
 }
 
-// letter is a message and the disk of the other side: where it comes from, or whom it is for. A message for the disk of before tells the new one of entries that it
+// letter is a message and the disk of the other side: where it comes from, or whom it is for, "" for any. A leader's message for the disk of before tells the new one of entries that it
 // never had, and Raft gives up on that.
 type letter struct {
 	msg  *raftpb.Message
@@ -192,7 +192,7 @@ func (n *network) dialAll() {
 	}
 }
 
-// send hands messages out, for the disks by which the members are known; what does not fit is lost.
+// send hands messages out, for the disks by which the members are known, nil for any; what does not fit is lost.
 func (n *network) send(messages []*raftpb.Message, disks map[uint64]string) {
 	for _, msg := range messages {
 		p := n.peers[msg.GetTo()]
@@ -286,7 +286,7 @@ func (n *network) stream(p *peer, nc net.Conn, disk string) {
 			return
 		case l := <-p.outbox:
 			msg := l.msg
-			if l.disk != disk { // it is from before a change, or the connection is
+			if l.disk != "" && l.disk != disk { // it is from before a change, or the connection is
 				n.lost(msg)
 				return
 			}

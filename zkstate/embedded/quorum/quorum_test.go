@@ -298,6 +298,11 @@ func TestMessagesAreForOneDisk(t *testing.T) {
 	got := &raftpb.Message{}
 	require.NoError(t, proto.Unmarshal(body, got))
 	require.EqualValues(t, 1, got.GetCommit())
+	n.send(beat(2), nil)
+	body, err = readFrame(there, maxMessage)
+	require.NoError(t, err)
+	require.NoError(t, proto.Unmarshal(body, got))
+	require.EqualValues(t, 2, got.GetCommit(), "for whoever it is")
 	n.send(beat(1000), map[uint64]string{2: "old"})
 	_, err = readFrame(there, maxMessage)
 	require.ErrorIs(t, err, io.EOF)
