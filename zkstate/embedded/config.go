@@ -168,6 +168,9 @@ func (c *Config) set(key, value string) (err error) {
 	case "reconfigEnabled":
 		c.ReconfigEnabled = value == "true"
 	default:
+		if strings.HasPrefix(key, "group.") || strings.HasPrefix(key, "weight.") {
+			return fmt.Errorf("%s: each server of this ensemble has one vote, and there are no groups", key)
+		}
 		known := slices.ContainsFunc(ignoredKeys, func(k string) bool {
 			return k == key || strings.HasSuffix(k, ".") && strings.HasPrefix(key, k)
 		})

@@ -69,6 +69,8 @@ func TestTheServersOfAnEnsembleAreRead(t *testing.T) {
 		"server.0=c:1:2\n":          "1 to 255",
 		"server.x=c:1:2\n":          "1 to 255",
 		"sslQuorum=true\n":          "sslQuorum",
+		"group.1=1:2\n":             "no groups",
+		"weight.1=2\n":              "one vote",
 	} {
 		_, err := parse(t, lines+line)
 		require.ErrorContains(t, err, want, line)
