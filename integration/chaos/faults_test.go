@@ -190,9 +190,11 @@ func (w *world) converge(t testing.TB, round []fault) {
 	}
 }
 
-// compareReplicas stops the brokers and compares their logs.
+// compareReplicas waits until the cluster is whole with nobody writing any more, stops the brokers and compares their logs. What was seen before may have been what ZooKeeper knew before
+// it was killed: a disk that fails while it is away is heard of when it is back.
 func (w *world) compareReplicas(t testing.TB) {
 	t.Helper()
+	w.WaitWhole(t, loaded, w.partitions, replicas)
 	for _, b := range w.Brokers {
 		b.Stop(t)
 	}
