@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -171,9 +172,14 @@ func (s *coordination) at(addr string) *cluster.Broker {
 	return nil
 }
 
-// hitDecided kills a coordinator when the decision of a transaction is in its log, and some leaders, or none but itself, have their markers.
+// hitDecided kills a coordinator when the decision of a transaction is in its log, and some leaders, or none but itself, have their markers. Any of its transactions will do: one that is
+// decided and is not looked at would wait for its markers as long as the others are looked at, and they for its offsets.
 func (s *coordination) hitDecided(t testing.TB, a aim) (fault, bool) {
-	id := s.copiers.id(uint32(1 + s.rng.IntN(copierCount)))
+	var ids []string
+	for number := range uint32(copierCount) {
+		ids = append(ids, s.copiers.id(1+number))
+	}
+	id := ids[s.rng.IntN(len(ids))]
 	ctx, cancel := context.WithTimeout(context.Background(), aimTimeout)
 	defer cancel()
 	found := s.admin.FindTxnCoordinators(ctx, id)
@@ -191,28 +197,34 @@ func (s *coordination) hitDecided(t testing.TB, a aim) (fault, bool) {
 	s.firewall.sever(t, s.user(b), others)
 	defer s.firewall.open(t)
 	for ctx.Err() == nil {
-		if strings.HasPrefix(stateOf(ctx, client, id), "Prepare") {
+		decided, moved := anyDecided(ctx, client, ids)
+		if decided {
 			f := s.kill(b, "broker "+fmt.Sprint(b.ID))
 			f.inject(t)
 			return f, true
+		}
+		if moved {
+			break
 		}
 		time.Sleep(time.Millisecond) // the pace of looking
 	}
 	return fault{}, false
 }
 
-// stateOf is the state of a transactional id as the broker that is the client's seed tells it.
-func stateOf(ctx context.Context, client *kgo.Client, id string) string {
+// anyDecided asks the broker that is the client's seed whether it has decided the end of one of the transactions and still sends markers; moved if it is the coordinator of none.
+func anyDecided(ctx context.Context, client *kgo.Client, ids []string) (decided, moved bool) {
 	req := kmsg.NewPtrDescribeTransactionsRequest()
-	req.TransactionalIDs = []string{id}
+	req.TransactionalIDs = ids
 	resp, err := client.SeedBrokers()[0].Request(ctx, req)
 	if err != nil {
-		return ""
+		return false, false
 	}
+	moved = true
 	for _, s := range resp.(*kmsg.DescribeTransactionsResponse).TransactionStates {
-		return s.State
+		decided = decided || strings.HasPrefix(s.State, "Prepare")
+		moved = moved && s.ErrorCode == kerr.NotCoordinator.Code
 	}
-	return ""
+	return decided, moved
 }
 
 // watchProgress samples how far read_committed consumers can read, until stop.

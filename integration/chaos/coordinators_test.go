@@ -164,6 +164,7 @@ func (s *coordination) harm(t *testing.T, d *deck) {
 		f, hit := s.hit(t, a)
 		for ; !hit; f, hit = s.hit(t, a) {
 			s.provoking.Wait()
+			s.converge(t, nil) // a coordinator may just have moved
 			missed++
 			require.Less(t, missed, 10+harmed/4, "%s does not come", a.name)
 		}
