@@ -120,9 +120,8 @@ func Open(ctx context.Context, v *config.Values, zk *zkstate.Client, log *logrus
 	if err := b.openLogs(ctx); err != nil {
 		return nil, err
 	}
-	if b.security.credentials != nil {
-		b.live.users = credentials
-		if err := zk.ThroughSessions(ctx, "reading credentials", func() error { return credentials.load(ctx) }); err != nil {
+	if b.security.usesCredentials() {
+		if err := b.readCredentials(ctx); err != nil {
 			return nil, errors.Join(err, b.logs.Close())
 		}
 	}
@@ -201,6 +200,15 @@ func (b *Broker) openLogs(ctx context.Context) error {
 		return errors.Join(err, b.logs.Close())
 	}
 	return nil
+}
+
+// readCredentials reads what SCRAM has to know of users, and has it told of changes from then on.
+func (b *Broker) readCredentials(ctx context.Context) error {
+	if b.live.users != nil {
+		return nil
+	}
+	b.live.users = b.security.credentials
+	return b.zk.ThroughSessions(ctx, "reading credentials", func() error { return b.security.credentials.load(ctx) })
 }
 
 // maxDecompressed bounds what one compressed batch may grow to: generous beside the largest batch, small beside the memory.

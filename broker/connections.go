@@ -37,7 +37,7 @@ func addressOf(ctx context.Context, host string) (netip.Addr, error) {
 }
 
 // connectionLimits are how many connections v allows. What it allows on all listeners is the limit of each of them, too, that has none of its own.
-func connectionLimits(ctx context.Context, v *config.Values, listeners []netserver.Listener) (netserver.Limits, error) {
+func connectionLimits(ctx context.Context, v *config.Values, listeners []*entrance) (netserver.Limits, error) {
 	limits := netserver.Limits{
 		Connections: int(v.Int("max.connections")),
 		OnListener:  map[string]int{},
@@ -62,7 +62,7 @@ func connectionLimits(ctx context.Context, v *config.Values, listeners []netserv
 }
 
 // arrivalLimits are how many connections v allows per second.
-func arrivalLimits(v *config.Values, listeners []netserver.Listener) quota.ArrivalLimits {
+func arrivalLimits(v *config.Values, listeners []*entrance) quota.ArrivalLimits {
 	const name = "max.connection.creation.rate"
 	limits := quota.ArrivalLimits{Broker: float64(v.Int(name)), Listeners: map[string]float64{}}
 	for _, l := range listeners {
@@ -73,8 +73,8 @@ func arrivalLimits(v *config.Values, listeners []netserver.Listener) quota.Arriv
 
 // limitConnections puts in force what v says of connections.
 func (b *Broker) limitConnections(v *config.Values) {
-	b.arrivals.Limit(arrivalLimits(v, b.security.listeners))
-	limits, err := connectionLimits(b.life, v, b.security.listeners)
+	b.arrivals.Limit(arrivalLimits(v, b.security.open()))
+	limits, err := connectionLimits(b.life, v, b.security.open())
 	if err != nil {
 		b.log.WithError(err).Error("limits of connections cannot be changed; those before hold")
 		return

@@ -13,7 +13,7 @@ import (
 	"barnabas/config"
 )
 
-var twoListeners = []netserver.Listener{{Name: "CLIENTS"}, {Name: "BROKERS"}}
+var twoListeners = []*entrance{{Listener: netserver.Listener{Name: "CLIENTS"}}, {Listener: netserver.Listener{Name: "BROKERS"}}}
 
 func TestLimitsOfConnectionsAreTakenFromTheConfiguration(t *testing.T) {
 	v, err := config.New(map[string]string{"max.connections": "100", "max.connections.per.ip": "10", "max.connections.per.ip.overrides": "::ffff:10.0.0.1:5,::1:7",

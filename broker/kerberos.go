@@ -15,8 +15,8 @@ import (
 )
 
 // acceptor is the mechanism GSSAPI of a listener.
-func (s *security) acceptor(listener string) (auth.Mechanism, error) {
-	login, err := s.kerberosLogin(listener)
+func (s *security) acceptor(v *config.Values, listener string) (auth.Mechanism, error) {
+	login, err := s.kerberosLogin(v, listener)
 	if err != nil {
 		return nil, err
 	}
@@ -27,7 +27,7 @@ func (s *security) acceptor(listener string) (auth.Mechanism, error) {
 		ConfigFile: kerberosFile(),
 		Principal:  login.Principal,
 		KeyTable:   login.KeyTable,
-		Rules:      config.SplitList(s.values.ForListener(listener, "sasl.kerberos.principal.to.local.rules")),
+		Rules:      config.SplitList(v.ForListener(listener, "sasl.kerberos.principal.to.local.rules")),
 		Replays:    &s.replays,
 		Now:        time.Now,
 	})
@@ -39,7 +39,7 @@ func (s *security) acceptor(listener string) (auth.Mechanism, error) {
 
 // initiator is the client's side of GSSAPI towards brokers. It logs in at once, as Kafka's brokers do: who is not known is not to find out when it is too late.
 func (s *security) initiator(ctx context.Context, listener string) (sasl.Mechanism, error) {
-	login, err := s.kerberosLogin(listener)
+	login, err := s.kerberosLogin(s.values, listener)
 	if err != nil {
 		return nil, err
 	}
@@ -57,12 +57,12 @@ func (s *security) initiator(ctx context.Context, listener string) (sasl.Mechani
 	return auth.ClientGSSAPI(tickets, login.Service), nil
 }
 
-func (s *security) kerberosLogin(listener string) (config.Kerberos, error) {
-	modules, err := s.values.Logins(listener, config.GSSAPI, s.logins)
+func (s *security) kerberosLogin(v *config.Values, listener string) (config.Kerberos, error) {
+	modules, err := v.Logins(listener, config.GSSAPI, s.logins)
 	if err != nil {
 		return config.Kerberos{}, err
 	}
-	login, found, err := config.KerberosLogin(modules, s.values.ForListener(listener, "sasl.kerberos.service.name"))
+	login, found, err := config.KerberosLogin(modules, v.ForListener(listener, "sasl.kerberos.service.name"))
 	switch {
 	case err != nil:
 		err = fmt.Errorf("%s: %w", config.GSSAPI, err)

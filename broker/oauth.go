@@ -15,8 +15,8 @@ import (
 )
 
 // bearerConfig is what a listener's settings say of bearer tokens.
-func (s *security) bearerConfig(listener string) (oauth.Config, error) {
-	modules, err := s.values.Logins(listener, config.OAuthBearer, s.logins)
+func (s *security) bearerConfig(v *config.Values, listener string) (oauth.Config, error) {
+	modules, err := v.Logins(listener, config.OAuthBearer, s.logins)
 	if err != nil {
 		return oauth.Config{}, err
 	}
@@ -25,40 +25,39 @@ func (s *security) bearerConfig(listener string) (oauth.Config, error) {
 		return oauth.Config{}, fmt.Errorf("%w in %s, or in a JAAS file that KAFKA_OPTS names", err, config.OnListener(listener, strings.ToLower(config.OAuthBearer)+".sasl.jaas.config"))
 	}
 	return oauth.Config{
-		Setting:     func(name string) string { return s.values.ForMechanism(listener, config.OAuthBearer, name) },
+		Setting:     func(name string) string { return v.ForMechanism(listener, config.OAuthBearer, name) },
 		Options:     options,
 		AllowedURLs: config.AllowedTokenURLs(os.Getenv("KAFKA_OPTS")),
 	}, nil
 }
 
-// bearers is the server's side of OAUTHBEARER.
-func (s *security) bearers(ctx context.Context, listener string) (auth.Mechanism, error) {
-	c, err := s.bearerConfig(listener)
+// bearers is the server's side of OAUTHBEARER, and what keeps the keys fresh that tokens are signed with.
+func (s *security) bearers(ctx context.Context, v *config.Values, listener string) (auth.Mechanism, keeper, error) {
+	c, err := s.bearerConfig(v, listener)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if !s.values.SignedTokens(listener) {
+	if !v.SignedTokens(listener) {
 		tokens, err := oauth.NewUnsecured(c)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		s.log.Warnf("listener %s believes OAUTHBEARER tokens that NOBODY HAS SIGNED: whoever reaches it can be anybody. This is the default of Apache Kafka, for development only; "+
 			"signatures are checked with %s=org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler and sasl.oauthbearer.jwks.endpoint.url",
 			listener, config.OnListener(listener, strings.ToLower(config.OAuthBearer)+".sasl.server.callback.handler.class"))
-		return &auth.OAuthBearer{Tokens: tokens, Now: time.Now}, nil
+		return &auth.OAuthBearer{Tokens: tokens, Now: time.Now}, nil, nil
 	}
 	keys, err := oauth.ReadKeys(ctx, c, s.log)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	s.keepers = append(s.keepers, keys.Keep)
 	tokens, err := oauth.NewSigned(c, keys)
-	return &auth.OAuthBearer{Tokens: tokens, Now: time.Now}, err
+	return &auth.OAuthBearer{Tokens: tokens, Now: time.Now}, keys.Keep, err
 }
 
 // bearer is the client's side of OAUTHBEARER. A first token has to be had at the start, as with Kafka.
 func (s *security) bearer(ctx context.Context, listener string) (sasl.Mechanism, error) {
-	c, err := s.bearerConfig(listener)
+	c, err := s.bearerConfig(s.values, listener)
 	if err != nil {
 		return nil, err
 	}

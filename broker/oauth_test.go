@@ -49,7 +49,7 @@ func comesIn(t *testing.T, s *security) (string, error) {
 	t.Helper()
 	_, first, err := s.between.SASL.Authenticate(t.Context(), "b1:9092")
 	require.NoError(t, err)
-	_, proven, err := s.gate.Offers["INSIDE"][0].Begin().Step(first)
+	_, proven, err := s.gate.Offers("INSIDE")[0].Begin().Step(first)
 	return proven.User, err
 }
 
@@ -95,10 +95,11 @@ func TestSignedTokensAreBelievedByTheSettingsOfTheListener(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "b1", user)
 	assert.Empty(t, hook.AllEntries())
-	assert.Len(t, s.keepers, 2)
+	keepers := append(s.keepers, s.entrance("INSIDE").keepers...)
+	assert.Len(t, keepers, 2)
 	ended, end := context.WithCancel(t.Context())
 	end()
-	for _, keep := range s.keepers {
+	for _, keep := range keepers {
 		keep(ended)
 	}
 

@@ -55,7 +55,7 @@ func (b *Broker) judge(defaults bool, set map[string]string) error {
 		err = checkThreadCounts(b.live.values(), v)
 	}
 	if err == nil {
-		err = checkListeners(b.security.values, b.values, v)
+		err = b.checkListeners(v)
 	}
 	if err != nil {
 		return err

@@ -46,23 +46,23 @@ func secured(t *testing.T, changes map[string]string) (*security, error) {
 func TestListenersOfferWhatTheirSettingsSay(t *testing.T) {
 	s, err := secured(t, nil)
 	require.NoError(t, err)
-	inside, outside := s.listeners[0], s.listeners[1]
+	inside, outside := s.open()[0].Listener, s.open()[1].Listener
 	assert.Equal(t, tls.NoClientCert, inForce(t, inside).ClientAuth, "SASL tells who a client is")
 	assert.Equal(t, tls.RequireAndVerifyClientCert, inForce(t, outside).ClientAuth)
-	require.Len(t, s.gate.Offers["INSIDE"], 2)
-	assert.Empty(t, s.gate.Offers["OUTSIDE"])
-	assert.Equal(t, 5*time.Second, s.gate.Offers["INSIDE"][1].Lifetime)
-	_, proven, err := s.gate.Offers["INSIDE"][0].Begin().Step([]byte("\x00alice\x00alice-secret"))
+	require.Len(t, s.gate.Offers("INSIDE"), 2)
+	assert.Empty(t, s.gate.Offers("OUTSIDE"))
+	assert.Equal(t, 5*time.Second, s.gate.Offers("INSIDE")[1].Lifetime)
+	_, proven, err := s.gate.Offers("INSIDE")[0].Begin().Step([]byte("\x00alice\x00alice-secret"))
 	require.NoError(t, err)
 	assert.Equal(t, auth.Identity{User: "alice"}, proven)
-	assert.NotNil(t, s.credentials)
+	assert.True(t, s.usesCredentials())
 	assert.Equal(t, "PLAIN", s.between.SASL.Name())
 	assert.Equal(t, "b1", s.between.TLS("b1:9092").ServerName)
 
 	s, err = secured(t, map[string]string{"listener.name.inside.ssl.client.auth": "requested", "sasl.enabled.mechanisms": "PLAIN"})
 	require.NoError(t, err)
-	assert.Equal(t, tls.VerifyClientCertIfGiven, inForce(t, s.listeners[0]).ClientAuth, "unless the listener itself asks for a certificate")
-	assert.Nil(t, s.credentials)
+	assert.Equal(t, tls.VerifyClientCertIfGiven, inForce(t, s.open()[0].Listener).ClientAuth, "unless the listener itself asks for a certificate")
+	assert.False(t, s.usesCredentials())
 }
 
 func TestTheControlPlaneIsSecuredByItsOwnListener(t *testing.T) {
@@ -89,7 +89,7 @@ func inForce(t *testing.T, l netserver.Listener) *tls.Config {
 func TestKeyStoresMayBeAlteredWhileTheBrokerRuns(t *testing.T) {
 	s, err := secured(t, nil)
 	require.NoError(t, err)
-	shown := func(i int) []byte { return inForce(t, s.listeners[i]).Certificates[0].Certificate[0] }
+	shown := func(i int) []byte { return inForce(t, s.open()[i].Listener).Certificates[0].Certificate[0] }
 	inside, outside := shown(0), shown(1)
 	file := filepath.Join(t.TempDir(), "own.jks")
 	copyFile := func(name string) {
@@ -103,7 +103,7 @@ func TestKeyStoresMayBeAlteredWhileTheBrokerRuns(t *testing.T) {
 	require.NoError(t, s.reload(altered))
 	assert.Equal(t, inside, shown(0))
 	assert.NotEqual(t, outside, shown(1))
-	assert.Equal(t, tls.RequireAndVerifyClientCert, inForce(t, s.listeners[1]).ClientAuth)
+	assert.Equal(t, tls.RequireAndVerifyClientCert, inForce(t, s.open()[1].Listener).ClientAuth)
 
 	copyFile("broker.jks")
 	require.NoError(t, s.reload(altered))
@@ -145,7 +145,7 @@ func TestPrincipalsAreNamedByTheRulesOfTheListener(t *testing.T) {
 	for rules, want := range map[string]string{"": `User:CN=client,OU=Tests,O=Barnabas\, the broker,C=AQ`, "RULE:^CN=(.*?),.*$/$1/U": "User:CLIENT"} {
 		s, err := secured(t, map[string]string{"listener.name.outside.ssl.principal.mapping.rules": rules})
 		require.NoError(t, err)
-		p, err := s.listeners[1].Identify(store.Keys[0].Chain[0])
+		p, err := s.open()[1].Identify(store.Keys[0].Chain[0])
 		require.NoError(t, err)
 		assert.Equal(t, want, p.String())
 	}

@@ -20,6 +20,7 @@ type Controller interface {
 
 // Serve answers requests from the first registration on.
 func (b *Broker) Serve(controller Controller) {
+	b.keepFresh()
 	b.heedSettings(controller)
 	b.dispatcher = b.newDispatcher(controller)
 	b.followTree(controller)
@@ -35,6 +36,7 @@ func (b *Broker) heedSettings(controller Controller) {
 		controller.SetUncleanElection(v.Bool("unclean.leader.election.enable"))
 		b.setThrottles()
 		b.reloadKeyStores(v)
+		b.changeListeners(v)
 		b.limitConnections(v)
 		b.logs.ConfigureCleaner(cleanerConfig(v))
 		b.logs.ExpireProducerIDs(v.Millis("producer.id.expiration.ms"))
@@ -98,7 +100,7 @@ func (b *Broker) newDispatcher(controller Controller) *api.Dispatcher {
 	})
 }
 
-// followTree starts what learns from ZooKeeper as long as the broker lives, and what keeps tokens fresh.
+// followTree starts what learns from ZooKeeper as long as the broker lives, and what ends delegation tokens.
 func (b *Broker) followTree(controller Controller) {
 	follow := func(with func(context.Context, <-chan zkstate.Event)) {
 		events := b.zk.Subscribe()
@@ -123,9 +125,6 @@ func (b *Broker) followTree(controller Controller) {
 			b.tokens.sweep(b.life, b.values.Millis("delegation.token.expiry.check.interval.ms"), controller.IsActive)
 		})
 	}
-	for _, keep := range b.security.keepers {
-		b.following.Go(func() { keep(b.life) })
-	}
 	b.registrations.changed = b.dispatcher.RegistrationsChanged
 	follow(b.registrations.follow)
 }
@@ -143,6 +142,16 @@ func (b *Broker) autoTopic(name string) api.AutoTopic {
 			"min.insync.replicas": v.String("transaction.state.log.min.isr"), "unclean.leader.election.enable": "false"}}
 	}
 	return api.AutoTopic{Partitions: int32(v.Int("num.partitions")), ReplicationFactor: int16(v.Int("default.replication.factor"))}
+}
+
+// keepFresh starts what keeps the means of authentication fresh.
+func (b *Broker) keepFresh() {
+	for _, keep := range b.security.keepers {
+		b.following.Go(func() { keep(b.life) })
+	}
+	for _, e := range b.security.open() {
+		b.keep(e)
+	}
 }
 
 // reloadKeyStores takes over the key stores that dynamic settings name.

@@ -11,8 +11,8 @@ import (
 // wire.Handler before another one.
 type Gate struct {
 	Next wire.Handler
-	// Offers are the mechanisms of each listener with SASL.
-	Offers map[string][]Offer
+	// Offers are the mechanisms of a listener with SASL.
+	Offers func(listener string) []Offer
 	// MaxFrame is the largest frame of a client that is not known [sasl.server.max.receive.size].
 	MaxFrame int32
 	// FailureDelay is how long a client that failed waits for its answer and the end of its connection, so that it does not try again
@@ -23,7 +23,7 @@ type Gate struct {
 // Connected implements wire.Handler.
 func (g *Gate) Connected(c *wire.Conn) {
 	if strings.HasPrefix(c.SecurityProtocol, "SASL_") {
-		c.Attachment = NewSession(g.Offers[c.Listener])
+		c.Attachment = NewSession(g.Offers(c.Listener))
 		c.FrameLimit = g.MaxFrame
 	}
 	g.Next.Connected(c)

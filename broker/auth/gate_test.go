@@ -54,10 +54,22 @@ func TestOnlyListenersWithSASLAskWhoAClientIs(t *testing.T) {
 	assert.Equal(t, behind{2, 2, 2}, *next)
 }
 
+// offering makes a listener IN offer mechanisms.
+func offering(mechanisms ...Mechanism) func(string) []Offer {
+	return func(listener string) (offers []Offer) {
+		for _, m := range mechanisms {
+			if listener == "IN" {
+				offers = append(offers, Offer{Mechanism: m})
+			}
+		}
+		return offers
+	}
+}
+
 func TestAClientIsLetInWhenItIsKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		next := &behind{}
-		g := &Gate{Next: next, MaxFrame: 100, Offers: map[string][]Offer{"IN": {{Mechanism: &Plain{Passwords: passwords}}}}}
+		g := &Gate{Next: next, MaxFrame: 100, Offers: offering(&Plain{Passwords: passwords})}
 		c := &wire.Conn{SecurityProtocol: "SASL_SSL", Listener: "IN"}
 		g.Connected(c)
 		assert.EqualValues(t, 100, c.FrameLimit)
@@ -73,7 +85,7 @@ func TestAClientIsLetInWhenItIsKnown(t *testing.T) {
 }
 
 func TestAConnectionKnowsThatATokenOpenedIt(t *testing.T) {
-	g := &Gate{Next: &behind{}, MaxFrame: 100, Offers: map[string][]Offer{"IN": {{Mechanism: &byToken{expires: time.Now().Add(time.Hour)}}, {Mechanism: &Plain{Passwords: passwords}}}}}
+	g := &Gate{Next: &behind{}, MaxFrame: 100, Offers: offering(&byToken{expires: time.Now().Add(time.Hour)}, &Plain{Passwords: passwords})}
 	for mechanism, by := range map[string]bool{"TOKEN": true, "PLAIN": false} {
 		c := &wire.Conn{SecurityProtocol: "SASL_SSL", Listener: "IN"}
 		g.Connected(c)
@@ -87,7 +99,7 @@ func TestAConnectionKnowsThatATokenOpenedIt(t *testing.T) {
 func TestAClientThatFailsWaitsForItsAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		next := &behind{}
-		g := &Gate{Next: next, FailureDelay: 100 * time.Millisecond, Offers: map[string][]Offer{"IN": {{Mechanism: &Plain{Passwords: passwords}}}}}
+		g := &Gate{Next: next, FailureDelay: 100 * time.Millisecond, Offers: offering(&Plain{Passwords: passwords})}
 		c := &wire.Conn{SecurityProtocol: "SASL_PLAINTEXT", Listener: "IN"}
 		g.Connected(c)
 		<-send(g, c, handshake(1, "PLAIN")).ended

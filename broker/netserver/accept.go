@@ -13,7 +13,7 @@ const (
 
 // acceptLoop accepts until the listener is closed. While the server is full or connections come too fast, one accepted
 // connection per listener waits here and the others in the kernel's queue, as with Kafka.
-func (s *Server) acceptLoop(b bound) {
+func (s *Server) acceptLoop(b *bound) {
 	log := s.cfg.Log.WithField("listener", b.Name)
 	backoff := acceptBackoffMin
 	for {
@@ -37,7 +37,7 @@ func (s *Server) acceptLoop(b bound) {
 }
 
 // welcome starts a connection on an accepted socket, or closes it when it may not come in.
-func (s *Server) welcome(b bound, socket net.Conn) {
+func (s *Server) welcome(b *bound, socket net.Conn) {
 	from := addressOf(socket)
 	if s.guests.full(b.Name) {
 		if allowed, _ := s.complaints.allow(time.Now()); allowed {
@@ -58,7 +58,7 @@ func (s *Server) welcome(b bound, socket net.Conn) {
 		_ = tcp.SetWriteBuffer(s.cfg.SendBuffer) // a wish; the kernel may clip it
 	}
 	c := newConn(s, socket, from, b.Listener)
-	if !s.enter(c) {
+	if !s.enter(c, b) {
 		s.guests.leave(b.Name, from)
 		_ = socket.Close()
 		return

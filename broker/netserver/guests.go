@@ -41,8 +41,8 @@ type Limits struct {
 // A protected listener, that between brokers, is let in over the limit of all: clients of other listeners make room for
 // it (KIP-402). The order in which limits are asked, and what counts for which, is Kafka's.
 type guests struct {
-	protected map[string]bool
-	arrivals  *quota.Arrivals
+	between  map[string]bool // the listeners between brokers, protected where there are others
+	arrivals *quota.Arrivals
 	// Of the descriptors that the process may have: total are for connections, protected ones may take some more.
 	total, ceiling int
 	stopping       chan struct{}
@@ -50,6 +50,7 @@ type guests struct {
 	mu         sync.Mutex
 	change     sync.Cond
 	limits     Limits
+	listeners  int
 	inside     int
 	onListener map[string]int
 	perIP      map[netip.Addr]int
@@ -59,13 +60,11 @@ type guests struct {
 // newGuests counts from none; descriptors 0 means that their limit is not known.
 func newGuests(cfg Config, descriptors int) *guests {
 	g := &guests{
-		protected: map[string]bool{}, arrivals: cfg.Arrivals, limits: cfg.Limits, total: Unlimited, ceiling: Unlimited,
+		between: map[string]bool{}, arrivals: cfg.Arrivals, limits: cfg.Limits, total: Unlimited, ceiling: Unlimited,
 		stopping: make(chan struct{}), onListener: make(map[string]int), perIP: make(map[netip.Addr]int),
 	}
-	if len(cfg.Listeners) > 1 { // else there is nobody to make room
-		for _, name := range cfg.Protected {
-			g.protected[name] = true
-		}
+	for _, name := range cfg.Protected {
+		g.between[name] = true
 	}
 	// Whatever is configured, descriptors are left that are not for connections: a flood of them must not keep a log from
 	// opening its next segment, which would take the whole directory out of service.
@@ -76,9 +75,27 @@ func newGuests(cfg Config, descriptors int) *guests {
 	return g
 }
 
+// among tells how many listeners there are.
+func (g *guests) among(listeners int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.listeners = listeners
+	g.change.Broadcast()
+}
+
+// protected tells whether others make room for a listener.
+func (g *guests) protected(listener string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.protectedLocked(listener)
+}
+
+// protectedLocked tells whether others make room for a listener. Where it is the only one, there is nobody to do so.
+func (g *guests) protectedLocked(listener string) bool { return g.listeners > 1 && g.between[listener] }
+
 // enter counts a connection in. It waits for its time and for room.
 func (g *guests) enter(listener string, from netip.Addr) error {
-	protected := g.protected[listener]
+	protected := g.protected(listener)
 	if wait := g.arrivals.Came(listener, protected, time.Now()); wait > 0 {
 		over := time.NewTimer(wait)
 		select {
@@ -115,7 +132,7 @@ func (g *guests) roomLocked(listener string) bool {
 	if most, limited := g.limits.OnListener[listener]; limited && g.onListener[listener] >= most {
 		return false
 	}
-	if g.protected[listener] {
+	if g.protectedLocked(listener) {
 		return g.inside < g.ceiling
 	}
 	return g.inside < g.mostLocked()

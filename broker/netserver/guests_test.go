@@ -141,6 +141,7 @@ func TestDescriptorsAreLeftToTheLogs(t *testing.T) {
 		cfg := twoListeners()
 		cfg.Limits.Connections = limit
 		g := newGuests(cfg, descriptors)
+		g.among(len(cfg.Listeners))
 		for !g.full(listener) {
 			require.NoError(t, g.enter(listener, netip.IPv4Unspecified()))
 		}

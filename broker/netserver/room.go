@@ -28,7 +28,7 @@ func (s *Server) makeRoom() {
 			continue // it leaves without being told
 		}
 		alive++
-		if !s.guests.protected[c.via.Name] {
+		if !s.guests.protected(c.via.Name) {
 			movable = append(movable, resident{c, c.wire.LastUse()})
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -55,12 +56,16 @@ type Server struct {
 	memory  *budget
 	guests  *guests
 	lobby   *lobby
-	bound   []bound
 	stopped chan struct{} // closed when Close begins
 
 	complaints pace // about clients
 
-	acceptors sync.WaitGroup // accept loops and the caretaker
+	listening struct {
+		sync.Mutex
+		bound            []*bound
+		serving, closing bool
+	}
+	acceptors sync.WaitGroup // accept loops and the caretaker; added to only while !listening.closing
 	conns     struct {
 		sync.Mutex
 		open    map[*conn]struct{}
@@ -74,6 +79,7 @@ type Server struct {
 type bound struct {
 	Listener
 	socket net.Listener
+	shut   bool // guarded by Server.conns: nobody comes in by it any more
 }
 
 // Listen binds every listener, or none: after an error nothing is left bound.
@@ -91,14 +97,54 @@ func Listen(cfg Config) (*Server, error) {
 	}
 	s.conns.open = make(map[*conn]struct{})
 	for _, l := range cfg.Listeners {
-		socket, err := bind(cfg, l)
-		if err != nil {
+		if err := s.Open(l); err != nil {
 			s.closeSockets()
 			return nil, err
 		}
-		s.bound = append(s.bound, bound{Listener: l, socket: socket})
 	}
 	return s, nil
+}
+
+// Open binds one listener more. If the server serves, it accepts connections by it from then on.
+func (s *Server) Open(l Listener) error {
+	socket, err := bind(s.cfg, l)
+	if err != nil {
+		return err
+	}
+	s.listening.Lock()
+	defer s.listening.Unlock()
+	if s.listening.closing {
+		return errors.Join(errStopping, socket.Close())
+	}
+	b := &bound{Listener: l, socket: socket}
+	s.listening.bound = append(s.listening.bound, b)
+	s.guests.among(len(s.listening.bound))
+	if s.listening.serving {
+		s.acceptors.Go(func() { s.acceptLoop(b) })
+	}
+	return nil
+}
+
+// Shut closes a listener. Requests that came by it are answered before their connections are closed; it does not wait for that.
+func (s *Server) Shut(listener string) {
+	s.listening.Lock()
+	defer s.listening.Unlock()
+	at := slices.IndexFunc(s.listening.bound, func(b *bound) bool { return b.Name == listener })
+	if at < 0 {
+		return
+	}
+	b := s.listening.bound[at]
+	s.listening.bound = slices.Delete(s.listening.bound, at, at+1)
+	s.guests.among(len(s.listening.bound))
+	_ = b.socket.Close() // it may have failed already; nothing hangs on it
+	s.conns.Lock()
+	b.shut = true
+	s.conns.Unlock()
+	for _, c := range s.snapshot() {
+		if c.via.Name == listener {
+			c.stopReading()
+		}
+	}
 }
 
 func bind(cfg Config, l Listener) (net.Listener, error) {
@@ -118,7 +164,9 @@ func bind(cfg Config, l Listener) (net.Listener, error) {
 
 // Addr is the bound address of a listener, nil when there is none of that name.
 func (s *Server) Addr(listener string) net.Addr {
-	for _, b := range s.bound {
+	s.listening.Lock()
+	defer s.listening.Unlock()
+	for _, b := range s.listening.bound {
 		if b.Name == listener {
 			return b.socket.Addr()
 		}
@@ -136,7 +184,10 @@ func (s *Server) Connections() int {
 // Serve starts to accept connections and returns at once. It is called once.
 func (s *Server) Serve(h wire.Handler) {
 	s.handler = h
-	for _, b := range s.bound {
+	s.listening.Lock()
+	defer s.listening.Unlock()
+	s.listening.serving = true
+	for _, b := range s.listening.bound {
 		s.acceptors.Go(func() { s.acceptLoop(b) })
 	}
 	s.acceptors.Go(s.caretaker)
@@ -172,16 +223,19 @@ func (s *Server) Close(ctx context.Context) error {
 }
 
 func (s *Server) closeSockets() {
-	for _, b := range s.bound {
+	s.listening.Lock()
+	defer s.listening.Unlock()
+	s.listening.closing = true
+	for _, b := range s.listening.bound {
 		_ = b.socket.Close() // it may have failed already; nothing hangs on it
 	}
 }
 
-// enter registers a connection and starts it, unless the server is closing.
-func (s *Server) enter(c *conn) bool {
+// enter registers a connection and starts it, unless the server or the listener it came by is closing.
+func (s *Server) enter(c *conn, by *bound) bool {
 	s.conns.Lock()
 	defer s.conns.Unlock()
-	if s.conns.closing {
+	if s.conns.closing || by.shut {
 		return false
 	}
 	s.conns.nextID++

@@ -1,16 +1,24 @@
 package field
 
 import (
+	"errors"
+	"fmt"
+	"io"
 	"net"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/sasl/scram"
 
 	"barnabas/integration/cluster"
+	"barnabas/integration/lane"
 	"barnabas/zkstate"
 	"barnabas/zkstate/zktest"
 )
@@ -47,6 +55,76 @@ func TestAnotherAddressIsPublishedAtOnceAndAfterARestart(t *testing.T) {
 			b.Start(t)
 			b.WaitReady(t)
 			awaitPublished("after a restart")
+		})
+	}
+}
+
+// proving makes a user with a password for SCRAM, and is how it proves to be that.
+func proving(t *testing.T, addr string) kgo.Opt {
+	client, err := kgo.NewClient(kgo.SeedBrokers(addr))
+	require.NoError(t, err)
+	defer client.Close()
+	altered, err := kadm.NewClient(client).AlterUserSCRAMs(lane.Patience(t), nil, []kadm.UpsertSCRAM{{User: "alice", Mechanism: kadm.ScramSha256, Iterations: 4096, Password: "alice-secret"}})
+	require.NoError(t, err)
+	require.NoError(t, altered.Error())
+	return kgo.SASL(scram.Auth{User: "alice", Pass: "alice-secret"}.AsSha256Mechanism())
+}
+
+// awaitPublished waits until who comes by an address is told to come by it.
+func awaitPublished(t *testing.T, addr string, options ...kgo.Opt) {
+	client, err := kgo.NewClient(append(options, kgo.SeedBrokers(addr), kgo.MetadataMinAge(50*time.Millisecond))...)
+	require.NoError(t, err)
+	defer client.Close()
+	eventually(t, func() bool {
+		known, err := kadm.NewClient(client).ListBrokers(lane.Patience(t))
+		return err == nil && len(known) == 1 && net.JoinHostPort(known[0].Host, fmt.Sprint(known[0].Port)) == addr
+	}, "%s is published", addr)
+}
+
+// awaitRefused waits until nobody listens at an address.
+func awaitRefused(t *testing.T, addr string) {
+	eventually(t, func() bool {
+		socket, err := net.Dial("tcp", addr)
+		if err == nil {
+			_ = socket.Close()
+		}
+		return errors.Is(err, syscall.ECONNREFUSED)
+	}, "%s is closed", addr)
+}
+
+// Listeners are opened and closed while the broker runs (KIP-226), those that prove who a client is among them; what is not open is not published.
+func TestListenersAreOpenedAndClosedWhileTheBrokerRuns(t *testing.T) {
+	for name, program := range map[string]cluster.Program{"barnabas": cluster.Barnabas, "apache": cluster.Kafka(apacheVersion)} {
+		t.Run(name, func(t *testing.T) {
+			if name == "apache" {
+				needApache(t)
+			}
+			b := cluster.StartProgram(t, program, zktest.Embedded(t).Addr(), 1, nil, func(int) map[string]string {
+				return map[string]string{
+					"listener.security.protocol.map":                      "PLAINTEXT:PLAINTEXT,MORE:PLAINTEXT,PROVEN:SASL_PLAINTEXT",
+					"listener.name.proven.sasl.enabled.mechanisms":        "SCRAM-SHA-256",
+					"listener.name.proven.scram-sha-256.sasl.jaas.config": "org.apache.kafka.common.security.scram.ScramLoginModule required;",
+				}
+			}).Brokers[0]
+			proves := proving(t, b.Addr)
+			more, proven := fmt.Sprintf("127.0.0.1:%d", lane.Port(t)), fmt.Sprintf("127.0.0.1:%d", lane.Port(t))
+			alterBroker(t, b.Addr, "1", change("listeners", kmsg.IncrementalAlterConfigOpSet, "PLAINTEXT://"+b.Addr+",MORE://"+more+",PROVEN://"+proven))
+			awaitPublished(t, more)
+			awaitPublished(t, proven, proves)
+			holding, err := net.Dial("tcp", more)
+			require.NoError(t, err)
+			defer func() { _ = holding.Close() }()
+
+			alterBroker(t, b.Addr, "1", change("listeners", kmsg.IncrementalAlterConfigOpSet, "PLAINTEXT://"+b.Addr+",PROVEN://"+proven))
+			require.NoError(t, holding.SetReadDeadline(time.Now().Add(patience)))
+			_, err = holding.Read(make([]byte, 1))
+			require.ErrorIs(t, err, io.EOF, "who came by a listener that is gone is sent away")
+			awaitRefused(t, more)
+			awaitPublished(t, proven, proves)
+
+			alterBroker(t, b.Addr, "1", change("listeners", kmsg.IncrementalAlterConfigOpDelete, ""))
+			awaitRefused(t, proven)
+			awaitPublished(t, b.Addr)
 		})
 	}
 }

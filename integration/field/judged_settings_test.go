@@ -59,7 +59,7 @@ func settingsOf(c *conn, kind kmsg.ConfigResourceType, name string) (dynamic []k
 // ownWords are settings whose refusal Barnabas gives a reason of its own, since Kafka's is an accident ("begin 0, end -1, length 3", "/ by zero"), or speaks of Java classes.
 var ownWords = []string{"advertised.listeners", "listener.security.protocol.map", "max.connections.per.ip.overrides", "log.cleaner.threads"}
 
-// judgedOtherwise are settings that name Java classes, passwords that are asked for a secret earlier than Kafka asks, limits of tiered storage, and listeners, which are opened at start only.
+// judgedOtherwise are settings that name Java classes, passwords that are asked for a secret earlier than Kafka asks, limits of tiered storage, and listeners: Kafka takes some that it then cannot open, or that it publishes where nothing listens.
 var judgedOtherwise = []string{"listeners", "metric.reporters", "principal.builder.class", "ssl.engine.factory.class", "sasl.jaas.config", "log.local.retention.ms", "log.local.retention.bytes"}
 
 // BR-058, BR-074: every setting that may change while a broker runs, of topics, of the broker and of all brokers, is taken or refused as by Apache Kafka, in its words.
