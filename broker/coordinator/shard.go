@@ -275,7 +275,7 @@ func (s *Shard[C]) write(nowMs int64, list []*Append, done func(firstOffset int6
 	o := record.BuilderOptions{Codec: s.shell.cfg.Codec}
 	var guard *commitlog.VerificationGuard
 	if p := list[0].Producer; p != nil {
-		o.Producer = &record.Producer{ID: p.ID, Epoch: p.Epoch, BaseSequence: record.NoSequence, Transactional: true}
+		o.Producer = &record.Producer{ID: p.ID, Epoch: p.Epoch, Transactional: true} // from sequence 0 each time, as Kafka writes them; nobody checks the order of a coordinator's own
 		guard = p.Guard
 	}
 	b := record.NewBuilder(o)

@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kerr"
+
+	"barnabas/broker/record"
 )
 
 // H53: what is asked while the partition is loaded; a failure to read it is no
@@ -154,6 +156,22 @@ func TestABatchIsBounded(t *testing.T) {
 	transactional.Producer = &Producer{}
 	assert.Equal(t, 1, gather([]*Append{transactional, of(1, 1)}))
 	assert.Equal(t, 1, gather([]*Append{of(1, 1), transactional}))
+}
+
+// Apache Kafka 3.9.1 writes the offsets of a transaction so: each batch begins with sequence 0.
+func TestABatchOfATransactionBeginsWithSequenceZero(t *testing.T) {
+	m := newMemory()
+	sh := newShell(t, m, nil)
+	sh.Lead(0, 1)
+	awaitLoaded(t, sh)
+	list := []*Append{{Records: []KeyValue{{Key: []byte("a")}, {Key: []byte("b")}}, Producer: &Producer{ID: 7, Epoch: 3}}}
+	sh.shard(0).write(0, list, func(_ int64, err error) { require.NoError(t, err) })
+	b := record.Batch(m.batches[0][0])
+	assert.EqualValues(t, 7, b.ProducerID())
+	assert.EqualValues(t, 3, b.ProducerEpoch())
+	assert.True(t, b.IsTransactional())
+	assert.Zero(t, b.BaseSequence())
+	assert.EqualValues(t, 1, b.LastSequence())
 }
 
 func TestCoresAreCalledWhenTheyWantToBe(t *testing.T) {
