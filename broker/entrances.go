@@ -43,6 +43,11 @@ func (s *security) newEntrance(ctx context.Context, v *config.Values, l config.L
 	return e, nil
 }
 
+// among tells whether a list has a listener of this name.
+func (e *entrance) among(listeners []config.Listener) bool {
+	return slices.ContainsFunc(listeners, func(l config.Listener) bool { return l.Name == e.Name })
+}
+
 // settings are those of a listener.
 func settings(v *config.Values, listener string) ssl.Settings {
 	return func(name string) string { return v.ForListener(listener, name) }

@@ -92,7 +92,7 @@ func (b *Broker) changeListeners(v *config.Values) {
 		return
 	}
 	for _, e := range b.security.open() {
-		if !slices.ContainsFunc(wanted, func(l config.Listener) bool { return l.Name == e.Name }) {
+		if !e.among(wanted) {
 			b.server.Shut(e.Name)
 			b.security.remove(e)
 			e.close()

@@ -91,11 +91,15 @@ func (s *security) check(v *config.Values) error {
 	return s.read(v, func(*entrance, *tls.Config) {}, func(string, outbound) {})
 }
 
-// read reads the key stores that v names, and hands over those that can be read.
+// read reads the key stores that v names for its listeners, and hands over those that can be read.
 func (s *security) read(v *config.Values, inbound func(e *entrance, encryption *tls.Config), towards func(listener string, encryption outbound)) error {
+	listeners, err := v.Listeners()
+	if err != nil {
+		return err
+	}
 	var failed []error
 	for _, e := range s.open() {
-		if e.encryption == nil {
+		if e.encryption == nil || !e.among(listeners) {
 			continue
 		}
 		encryption, err := ssl.Server(settings(v, e.Name), "")

@@ -86,6 +86,19 @@ func inForce(t *testing.T, l netserver.Listener) *tls.Config {
 	return c
 }
 
+func TestAListenerThatGoesNeedsNoKeyStore(t *testing.T) {
+	s, err := secured(t, nil)
+	require.NoError(t, err)
+	dynamic := zkstate.EntityConfig{"listener.name.outside.ssl.keystore.location": "/nowhere"}
+	stays, err := layered(s.values, nil, dynamic)
+	require.NoError(t, err)
+	require.Error(t, s.check(stays))
+	dynamic["listeners"] = "INSIDE://127.0.0.1:0"
+	goes, err := layered(s.values, nil, dynamic)
+	require.NoError(t, err)
+	require.NoError(t, s.check(goes))
+}
+
 func TestKeyStoresMayBeAlteredWhileTheBrokerRuns(t *testing.T) {
 	s, err := secured(t, nil)
 	require.NoError(t, err)

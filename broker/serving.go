@@ -35,8 +35,8 @@ func (b *Broker) heedSettings(controller Controller) {
 	b.live.broker = func(v *config.Values) {
 		controller.SetUncleanElection(v.Bool("unclean.leader.election.enable"))
 		b.setThrottles()
-		b.reloadKeyStores(v)
 		b.changeListeners(v)
+		b.reloadKeyStores(v)
 		b.limitConnections(v)
 		b.logs.ConfigureCleaner(cleanerConfig(v))
 		b.logs.ExpireProducerIDs(v.Millis("producer.id.expiration.ms"))
