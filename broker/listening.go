@@ -62,8 +62,8 @@ func (b *Broker) endpoints() ([]zkstate.Endpoint, error) {
 	_, listed := v.Lookup("listeners")
 	var out []zkstate.Endpoint
 	for _, l := range advertised {
-		e := b.security.entrance(l.Name)
-		if e == nil || b.server.Addr(l.Name) == nil {
+		e, at := b.security.entrance(l.Name), b.server.Addr(l.Name)
+		if e == nil || at == nil {
 			continue
 		}
 		if listed && !own {
@@ -75,8 +75,8 @@ func (b *Broker) endpoints() ([]zkstate.Endpoint, error) {
 			}
 		}
 		if l.Port == 0 {
-			if addr, ok := b.server.Addr(l.Name).(*net.TCPAddr); ok {
-				l.Port = addr.Port
+			if tcp, ok := at.(*net.TCPAddr); ok {
+				l.Port = tcp.Port
 			}
 		}
 		out = append(out, zkstate.Endpoint{Listener: l.Name, Protocol: l.Protocol, Host: l.Host, Port: int32(l.Port)})
