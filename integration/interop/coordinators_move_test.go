@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"barnabas/integration/cluster"
 	"barnabas/integration/lane"
@@ -43,9 +44,83 @@ func startCircle(t *testing.T, ibp string, programs ...cluster.Program) *circle 
 
 func (r *circle) next(b *cluster.Broker) *cluster.Broker { return r.c.Brokers[b.ID%len(r.c.Brokers)] }
 
-// elect moves the one partition of an internal topic to a broker, until what is asked says that it leads.
-func (r *circle) elect(topic string, to *cluster.Broker, leads func() bool) {
+// What a coordinator coordinates, as FindCoordinator has it.
+const (
+	ofGroups       int8 = 0
+	ofTransactions int8 = 1
+)
+
+// coordinator is whom every broker that runs names when it alone is asked; nil while they differ. Until a broker has heard of an election it names the one before, and whoever
+// believes it moves the coordinator once more.
+func (r *circle) coordinator(of int8, key string) *cluster.Broker {
 	r.t.Helper()
+	named := map[int]bool{}
+	for _, b := range r.c.Brokers {
+		if b.Running() {
+			named[r.namedBy(b, of, key)] = true
+		}
+	}
+	if len(named) != 1 {
+		return nil
+	}
+	for _, b := range r.c.Brokers {
+		if named[b.ID] {
+			return b
+		}
+	}
+	return nil
+}
+
+// namedBy asks one broker for a coordinator; 0 if it names none.
+func (r *circle) namedBy(b *cluster.Broker, of int8, key string) int {
+	r.t.Helper()
+	client, err := kgo.NewClient(kgo.SeedBrokers(b.Addr))
+	require.NoError(r.t, err)
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(r.t.Context(), 5*time.Second)
+	defer cancel()
+	req := kmsg.NewPtrFindCoordinatorRequest()
+	req.CoordinatorType, req.CoordinatorKey, req.CoordinatorKeys = of, key, []string{key} // one key before version 4, several from then on
+	answer, err := client.SeedBrokers()[0].Request(ctx, req)
+	if err != nil {
+		return 0
+	}
+	resp := answer.(*kmsg.FindCoordinatorResponse)
+	for _, found := range resp.Coordinators {
+		resp.ErrorCode, resp.NodeID = found.ErrorCode, found.NodeID
+	}
+	if resp.ErrorCode != 0 {
+		return 0
+	}
+	return int(resp.NodeID)
+}
+
+// awaitCoordinator waits until all name the same one.
+func (r *circle) awaitCoordinator(of int8, key string) (b *cluster.Broker) {
+	r.t.Helper()
+	require.Eventually(r.t, func() bool {
+		b = r.coordinator(of, key)
+		return b != nil
+	}, patience, 50*time.Millisecond, "there is a coordinator")
+	return b
+}
+
+// awaitOther waits until all name the same one, another than who was it.
+func (r *circle) awaitOther(of int8, key string, than *cluster.Broker) {
+	r.t.Helper()
+	require.Eventually(r.t, func() bool {
+		b := r.coordinator(of, key)
+		return b != nil && b != than
+	}, patience, 50*time.Millisecond, "another than broker %d takes over", than.ID)
+}
+
+// elect moves the one partition of an internal topic to a broker, until all name that as coordinator.
+func (r *circle) elect(to *cluster.Broker, of int8, key string) {
+	r.t.Helper()
+	topic := "__consumer_offsets"
+	if of == ofTransactions {
+		topic = "__transaction_state"
+	}
 	replicas := []int32{int32(to.ID)}
 	for b := r.next(to); b != to; b = r.next(b) {
 		replicas = append(replicas, int32(b.ID))
@@ -60,7 +135,7 @@ func (r *circle) elect(topic string, to *cluster.Broker, leads func() bool) {
 		ctx, cancel := context.WithTimeout(r.t.Context(), 5*time.Second)
 		defer cancel()
 		_, _ = r.admin.ElectLeaders(ctx, kadm.ElectPreferredReplica, only)
-		return leads()
+		return r.coordinator(of, key) == to
 	}, patience, 100*time.Millisecond, "broker %d becomes coordinator", to.ID)
 }
 

@@ -1,13 +1,11 @@
 package interop
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"github.com/twmb/franz-go/pkg/kadm"
 
 	"barnabas/integration/cluster"
 )
@@ -39,24 +37,10 @@ func (g *movingGroup) stays() {
 	g.more(20)
 }
 
-// coordinatorNow waits until there is a coordinator.
-func (g *movingGroup) coordinatorNow() *cluster.Broker {
-	g.t.Helper()
-	id := 0
-	g.eventually(func() string {
-		if id = g.coordinator(); id == 0 {
-			return "there is no coordinator"
-		}
-		return ""
-	})
-	return g.circle.c.Brokers[id-1]
-}
-
 // moves makes each broker the coordinator.
 func (g *movingGroup) moves() {
 	for range g.circle.c.Brokers {
-		to := g.circle.next(g.coordinatorNow())
-		g.circle.elect("__consumer_offsets", to, func() bool { return g.coordinator() == to.ID })
+		g.circle.elect(g.circle.next(g.circle.awaitCoordinator(ofGroups, g.group)), ofGroups, g.group)
 		g.stays()
 	}
 }
@@ -68,14 +52,9 @@ func (g *movingGroup) coordinatorsStop() {
 	for range n {
 		g.circle.c.WaitWhole(t, "__consumer_offsets", 1, n)
 		g.circle.c.WaitWhole(t, g.topic, 4, n)
-		b := g.coordinatorNow()
+		b := g.circle.awaitCoordinator(ofGroups, g.group)
 		b.Stop(t)
-		g.eventually(func() string {
-			if at := g.coordinator(); at == 0 || at == b.ID {
-				return "the coordinator does not move"
-			}
-			return ""
-		})
+		g.circle.awaitOther(ofGroups, g.group, b)
 		g.stays()
 		b.Start(t)
 		b.WaitReady(t)
@@ -104,16 +83,6 @@ func logRebalances(t *testing.T, c *cluster.Cluster) {
 			}
 		}
 	}
-}
-
-// coordinator is the broker that coordinates the group; 0 while there is none.
-func (s *groupStage) coordinator() (id int) {
-	s.ask(func(ctx context.Context, adm *kadm.Client) {
-		if found := adm.FindGroupCoordinators(ctx, s.group); found[s.group].Err == nil {
-			id = int(found[s.group].NodeID)
-		}
-	})
-	return id
 }
 
 // memberIDs are the ids of the members, sorted.

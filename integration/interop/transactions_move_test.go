@@ -11,7 +11,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"barnabas/integration/cluster"
 	"barnabas/integration/history"
 	"barnabas/integration/lane"
 	"barnabas/integration/wiretap"
@@ -123,27 +122,10 @@ func (m *movingProducer) end(t history.Transaction, commit bool) {
 	m.done = append(m.done, t)
 }
 
-func (m *movingProducer) coordinator() *cluster.Broker {
-	m.t.Helper()
-	var b *cluster.Broker
-	require.Eventually(m.t, func() bool {
-		ctx, cancel := context.WithTimeout(m.t.Context(), 5*time.Second)
-		defer cancel()
-		found := m.admin.FindTxnCoordinators(ctx, movingID)[movingID]
-		if found.Err != nil {
-			return false
-		}
-		b = m.c.Brokers[found.NodeID-1]
-		return true
-	}, patience, 50*time.Millisecond, "there is a coordinator")
-	return b
-}
-
 // move makes the next broker the coordinator.
 func (m *movingProducer) move() {
 	m.t.Helper()
-	to := m.next(m.coordinator())
-	m.elect("__transaction_state", to, func() bool { return m.coordinator() == to })
+	m.elect(m.next(m.awaitCoordinator(ofTransactions, movingID)), ofTransactions, movingID)
 }
 
 // openTransactionsMove goes round twice: each broker takes over transactions that will be committed, and such as will be aborted.
@@ -177,10 +159,8 @@ func (m *movingProducer) fenced() {
 func (m *movingProducer) decisionsMove() {
 	m.t.Helper()
 	var killed []int
-	for i := range m.c.Brokers {
-		for m.coordinator().ID != 1+i {
-			m.move()
-		}
+	for i, b := range m.c.Brokers {
+		m.elect(b, ofTransactions, movingID)
 		strike := func(broker string) {
 			for _, b := range m.c.Brokers {
 				if b.Addr == broker {
@@ -192,9 +172,8 @@ func (m *movingProducer) decisionsMove() {
 		m.strike.Store(&strike)
 		m.transaction(true, func() {})
 		require.Len(m.t, killed, i+1)
-		require.Equal(m.t, 1+i, killed[i], "each in turn")
-		b := m.c.Brokers[killed[i]-1]
-		require.Eventually(m.t, func() bool { return m.coordinator() != b }, patience, 50*time.Millisecond, "another takes over")
+		require.Equal(m.t, b.ID, killed[i], "each in turn")
+		m.awaitOther(ofTransactions, movingID, b)
 		m.transaction(true, func() {})             // begins at the successor, which has to end the one before first
 		waitUnregistered(m.t, m.c.ZooKeeper, b.ID) // Kafka does not wait for itself
 		b.Start(m.t)
