@@ -338,11 +338,12 @@ func insertTxn(txns []openTxn, t openTxn) []openTxn {
 	return txns
 }
 
-// stableAfter is the last stable offset once t is decided: where the next transaction of somebody else begins, else
-// behind t's marker. It is what the transaction index keeps, so that a search knows when it has seen enough.
+// stableAfter is the last stable offset once t is decided: where the oldest transaction of somebody else begins, else
+// behind t's marker. It is what the transaction index keeps, so that a search knows when it has seen enough. Those that
+// begin behind the marker, in the same append of a follower, are none of them.
 func (s *producers) stableAfter(t endedTxn) int64 {
 	for _, o := range s.open {
-		if o.producerID != t.producerID {
+		if o.producerID != t.producerID && o.first.Offset < t.last {
 			return o.first.Offset
 		}
 	}

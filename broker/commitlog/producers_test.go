@@ -183,6 +183,39 @@ func TestTheLastStableOffsetWaitsForTransactionsAndForTheirMarkersToBeCommitted(
 	})
 }
 
+// A follower gets many batches at once. What begins behind a marker was not open when that was written: an index that counts it ends a search before the aborted transactions in between.
+func TestAFollowerListsEveryAbortedTransactionOfOneFetch(t *testing.T) {
+	leader := openManager(t, vfs.NewCrashFS(), smallConfig(), newClock(), "/data").log()
+	for seq := range int32(2) {
+		transactional(t, leader, 1, seq) // 0, 2
+		require.NoError(t, endTxn(t, leader, 1, record.Abort, 0))
+	}
+	transactional(t, leader, 2, 0) // 4
+	r, err := leader.Read(0, ReadOptions{MaxBytes: 1 << 20, UpTo: leader.EndOffset()})
+	require.NoError(t, err)
+	fetched, err := r.Range.ReadAll()
+	require.NoError(t, err)
+	r.Range.Release()
+
+	follower := openManager(t, vfs.NewCrashFS(), smallConfig(), newClock(), "/data").log()
+	_, err = follower.AppendAsFollower(fetched)
+	require.NoError(t, err)
+	for _, l := range []*Log{leader, follower} {
+		aborted, err := abortedNow(l, 2, 4)
+		require.NoError(t, err)
+		require.Equal(t, []AbortedTxn{{1, 2}}, aborted)
+		list, err := l.active().abortedList()
+		require.NoError(t, err)
+		require.Equal(t, []abortedTx{{1, 0, 1, 2}, {1, 2, 3, 4}}, list)
+	}
+	// So Apache Kafka's follower has it on its disk.
+	theirs := []abortedTx{{1, 0, 1, 4}, {1, 2, 3, 4}}
+	follower.active().aborted.Store(&theirs)
+	aborted, err := abortedNow(follower, 2, 4)
+	require.NoError(t, err)
+	require.Equal(t, []AbortedTxn{{1, 2}}, aborted)
+}
+
 func TestAMarkerOfAnOlderCoordinatorIsFenced(t *testing.T) {
 	l := openManager(t, vfs.NewCrashFS(), smallConfig(), newClock(), "/data").log()
 	transactional(t, l, 1, 0)

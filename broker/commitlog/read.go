@@ -230,7 +230,7 @@ func (l *Log) abortedIn(list []*segment, from, upTo int64) ([]AbortedTxn, error)
 			if a.last >= from && a.first < upTo {
 				found = append(found, AbortedTxn{a.producerID, a.first})
 			}
-			if a.stable >= upTo {
+			if a.stableAfter() >= upTo {
 				return found, nil
 			}
 		}
