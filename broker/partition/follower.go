@@ -98,7 +98,7 @@ func (p *Partition) appendFetched(f Fetched) (FollowerState, bool, error) {
 		return stateOf(log), false, fmt.Errorf("fetched from offset %d, the log ends at %d", f.Offset, end)
 	}
 	if len(f.Records) > 0 {
-		if err := p.beginInsideBatch(log, f.Records); err != nil {
+		if err := p.beginInsideBatch(log, f); err != nil {
 			return stateOf(log), false, err
 		}
 		if _, err := log.AppendAsFollower(f.Records); err != nil {
@@ -131,15 +131,16 @@ func (p *Partition) appendFetched(f Fetched) (FollowerState, bool, error) {
 	return stateOf(log), moved, nil
 }
 
-// beginInsideBatch moves an empty log back to the start of the first batch it is
-// to hold. After DeleteRecords the leader's log may start inside a batch; a
-// follower that begins there gets the whole batch (BR-034).
-func (p *Partition) beginInsideBatch(log *commitlog.Log, records []byte) error {
+// beginInsideBatch moves a log of which nothing is left at the leader back to the start of the first batch it is to hold.
+// After DeleteRecords the leader's log may start inside a batch; a follower that begins there gets the whole batch (BR-034).
+// One that ends there with records of its own, perhaps of another history, begins anew: no cut by epoch takes them away,
+// since the leader has nothing left to compare them with.
+func (p *Partition) beginInsideBatch(log *commitlog.Log, f Fetched) error {
 	end := log.EndOffset()
-	if end != log.StartOffset() {
+	if max(log.StartOffset(), f.LogStartOffset) < end {
 		return nil
 	}
-	first, _, err := record.NextEntry(records)
+	first, _, err := record.NextEntry(f.Records)
 	if err != nil {
 		return nil // the append says what is wrong
 	}
@@ -147,6 +148,8 @@ func (p *Partition) beginInsideBatch(log *commitlog.Log, records []byte) error {
 	if !ok || b.BaseOffset() >= end || b.LastOffset() < end {
 		return nil
 	}
+	p.role.cutting.Lock()
+	defer p.role.cutting.Unlock()
 	return log.TruncateFullyAndStartAt(b.BaseOffset(), None)
 }
 

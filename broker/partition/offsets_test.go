@@ -186,6 +186,20 @@ func TestFollowerBeginsInsideABatch(t *testing.T) {
 	require.EqualValues(t, 100, s.HighWatermark)
 }
 
+// A follower wrote offsets of its own, and the leader deleted its records up to where that one ends, inside a batch. By its epochs it finds nothing to cut; what it has is worth nothing all the same.
+func TestFollowerThatEndsWhereTheLeaderBeginsInsideABatchBeginsAnew(t *testing.T) {
+	w := newWorld(t)
+	w.follow([]int32{1, 2})
+	p := w.m.Partition("a", 0)
+	_, err := p.AppendFetched(Fetched{LeaderEpoch: w.epoch, Records: batch(50, 10), HighWatermark: 20})
+	require.NoError(t, err)
+	_, err = p.AppendFetched(Fetched{LeaderEpoch: w.epoch, Offset: 50, Records: batch(100, 10), HighWatermark: 100, LogStartOffset: 49})
+	require.ErrorIs(t, err, kerr.OffsetOutOfRange, "what the leader still has is not thrown away")
+	s, err := p.AppendFetched(Fetched{LeaderEpoch: w.epoch, Offset: 50, Records: batch(100, 10), HighWatermark: 100, LogStartOffset: 50})
+	require.NoError(t, err)
+	require.Equal(t, FollowerState{Start: 50, End: 100, HighWatermark: 100, LatestEpoch: s.LatestEpoch}, s)
+}
+
 func TestH04_LateFetcherOfAnEarlierEpochTouchesNothing(t *testing.T) {
 	w := newWorld(t)
 	w.follow([]int32{1, 2})
