@@ -16,9 +16,11 @@ const firstRebalance = 5 * time.Second
 //  1. the feature node, and what stands in each directory. Each read leaves the watch that reports the next change;
 //  2. pending notifications of ISR changes and log directories are deleted: what they tell is read below anyway;
 //  3. brokers, topics with their assignments and ids, the state of every partition, deletions asked for;
-//  4. every broker is told who is alive, before it hears of partitions, so that it knows the leaders it will be told of;
-//  5. replicas and partitions take their initial states, and partitions without a leader get one;
-//  6. reassignments, deletions and preferred elections that a former controller left half done are resumed.
+//  4. brokers that were away without a controller having seen it are set aside;
+//  5. every broker is told who is alive, before it hears of partitions, so that it knows the leaders it will be told of;
+//  6. replicas and partitions take their initial states, and partitions without a leader get one;
+//  7. those set aside come in, as if they had been away until now;
+//  8. reassignments, deletions and preferred elections that a former controller left half done are resumed.
 //
 // The reads of step 1, and each of step 3, are one pipelined batch, however many partitions there are.
 func (c *Core) failover() error {
@@ -26,6 +28,7 @@ func (c *Core) failover() error {
 	if err != nil {
 		return err
 	}
+	var unseen map[int32]*broker
 	steps := []struct {
 		name string
 		do   func() error
@@ -35,9 +38,13 @@ func (c *Core) failover() error {
 		{"ISR change notifications", func() error { return c.deleteNodes(zkstate.ISRChangeNotificationPath, found.isrChanges) }},
 		{"brokers", func() error { return c.loadBrokers(found.brokers) }},
 		{"topics", func() error { return c.loadTopics(found.topics) }},
-		{"partition states", c.loadStates},
+		{"partition states", func() (err error) {
+			unseen, err = c.loadStates()
+			return err
+		}},
 		{"deletions", func() error { return c.queueDeletions(found.deletions) }},
 		{"first states", c.startStates},
+		{"brokers that came unseen", func() error { return c.brokersArrived(unseen, sortedKeys(unseen)) }},
 		{"reassignments", c.resumeReassignments},
 		{"deletions", c.resumeDeletions},
 		{"preferred elections", c.resumePreferredElections},
@@ -133,27 +140,66 @@ func (c *Core) loadTopics(names []string) error {
 	return nil
 }
 
-func (c *Core) loadStates() error {
-	return c.refreshStates(c.cluster.partitionsWhere(func(TopicPartition, *topic, *partition) bool { return true }))
+// loadStates reads the state of every partition, and sets brokers aside that came unseen.
+func (c *Core) loadStates() (unseen map[int32]*broker, err error) {
+	changed, err := c.refreshStates(c.cluster.partitionsWhere(func(TopicPartition, *topic, *partition) bool { return true }))
+	if err != nil {
+		return nil, err
+	}
+	unseen = c.cluster.cameUnseen(changed)
+	for _, id := range sortedKeys(unseen) {
+		c.logf(LogWarn, "broker %d was away while no controller looked: others that were in sync with it take over", id)
+		c.emit(Disconnect{BrokerID: id, BrokerEpoch: unseen[id].epoch})
+		delete(c.cluster.brokers, id)
+	}
+	return unseen, nil
 }
 
-// refreshStates reads the leadership of partitions into the cluster's state; a partition without a state is left as
-// it is.
-func (c *Core) refreshStates(tps []TopicPartition) error {
+// cameUnseen are the brokers that registered after a state was written which still has them in sync, beside one that was there all the time. A controller that had seen them go would have
+// taken them out: they may have lost what the others have (H20). Where all of them were away nobody has more than they, and nothing is gained.
+func (c *cluster) cameUnseen(changed map[TopicPartition]int64) map[int32]*broker {
+	unseen := map[int32]*broker{}
+	c.each(func(tp TopicPartition, _ *topic, p *partition) {
+		if p.leadership == nil {
+			return
+		}
+		var stayed bool
+		var came []*broker
+		for _, id := range p.leadership.isr {
+			switch b := c.brokers[id]; {
+			case b == nil:
+			case b.epoch > changed[tp]:
+				came = append(came, b)
+			default:
+				stayed = true
+			}
+		}
+		if stayed {
+			for _, b := range came {
+				unseen[b.id] = b
+			}
+		}
+	})
+	return unseen
+}
+
+// refreshStates reads the leadership of partitions into the cluster's state, and returns the zxids of their last changes; a partition without a state is left as it is.
+func (c *Core) refreshStates(tps []TopicPartition) (changed map[TopicPartition]int64, err error) {
 	ops := make([]zkstate.Op, len(tps))
 	for i, tp := range tps {
 		ops[i] = zkstate.Get(zkstate.PartitionStatePath(tp.Topic, tp.Partition))
 	}
 	results, err := c.read(ops...)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	changed = map[TopicPartition]int64{}
 	for i, tp := range tps {
 		if errors.Is(results[i].Err, zkstate.ErrNoNode) {
 			continue
 		}
 		if results[i].Err != nil {
-			return fmt.Errorf("reading %s: %w", ops[i].Path, results[i].Err)
+			return nil, fmt.Errorf("reading %s: %w", ops[i].Path, results[i].Err)
 		}
 		l, err := decodeState(results[i])
 		if err != nil {
@@ -161,8 +207,9 @@ func (c *Core) refreshStates(tps []TopicPartition) error {
 			continue
 		}
 		c.cluster.partition(tp).leadership = &l
+		changed[tp] = results[i].Stat.Mzxid
 	}
-	return nil
+	return changed, nil
 }
 
 // startStates gives every replica and partition its first state, and every partition a leader if one can be found.

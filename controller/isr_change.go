@@ -43,7 +43,7 @@ func (c *Core) isrChangesNotified() error {
 	}
 	tps := sortedPartitions(changed)
 	if len(tps) > 0 {
-		if err := c.refreshStates(tps); err != nil {
+		if _, err := c.refreshStates(tps); err != nil {
 			return err
 		}
 		c.tellEverybody(tps...)
@@ -146,7 +146,7 @@ func (c *Core) writtenByOthers(tps []TopicPartition) error {
 	if len(tps) == 0 {
 		return nil
 	}
-	if err := c.refreshStates(tps); err != nil {
+	if _, err := c.refreshStates(tps); err != nil {
 		return err
 	}
 	for _, tp := range tps {
