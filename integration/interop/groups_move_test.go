@@ -61,10 +61,10 @@ func (g *movingGroup) coordinatorsStop() {
 	}
 }
 
-// finish lets the members leave.
+// finish lets the members leave, once both are at work: one whose coordinator went may have given up its partitions, and come back to them a moment later. It has nothing to commit meanwhile.
 func (g *movingGroup) finish() {
 	g.t.Helper()
-	require.Equal(g.t, g.before, g.memberIDs(), "the members stay in")
+	g.stays()
 	for _, stop := range g.stop {
 		stop()
 	}
