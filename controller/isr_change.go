@@ -69,8 +69,9 @@ type isrWish struct {
 
 // isrVerdict is what comes of a wish: a leadership to answer with, or an error.
 type isrVerdict struct {
-	state leadership
-	err   *kerr.Error
+	state   leadership
+	err     *kerr.Error
+	unaware bool // the leader has not heard of the assignment
 }
 
 // alterPartition is AlterPartition (api 56, KIP-497): a leader asks for another ISR of partitions that it leads.
@@ -85,10 +86,14 @@ func (c *Core) alterPartition(id uint64, req *kmsg.AlterPartitionRequest) error 
 	wishes, unknown := c.wishesOf(req)
 	verdicts := map[TopicPartition]isrVerdict{}
 	var granted []isrWish
+	var unaware []TopicPartition
 	var ops []zkstate.Op
 	for _, w := range wishes {
 		if v, settled := c.judge(req, w); settled {
 			verdicts[w.tp] = v
+			if v.unaware {
+				unaware = append(unaware, w.tp)
+			}
 			continue
 		}
 		w.want.controllerEpoch = c.cluster.epoch
@@ -118,6 +123,9 @@ func (c *Core) alterPartition(id uint64, req *kmsg.AlterPartitionRequest) error 
 	if err := c.writtenByOthers(stale); err != nil {
 		return err
 	}
+	if err := c.electAgain(unaware); err != nil {
+		return err
+	}
 	var told []TopicPartition
 	for _, w := range wishes {
 		if verdicts[w.tp].err == nil {
@@ -140,8 +148,7 @@ func (c *Core) alterPartition(id uint64, req *kmsg.AlterPartitionRequest) error 
 }
 
 // writtenByOthers takes up states that somebody wrote behind this controller's back. The leader counts on a version that
-// is gone, so that none of its wishes would ever be granted; an order in the leader epoch that it has would teach it
-// nothing, so it is elected again, in a new one.
+// is gone, so that none of its wishes would ever be granted.
 func (c *Core) writtenByOthers(tps []TopicPartition) error {
 	if len(tps) == 0 {
 		return nil
@@ -150,8 +157,18 @@ func (c *Core) writtenByOthers(tps []TopicPartition) error {
 		return err
 	}
 	for _, tp := range tps {
+		c.logf(LogWarn, "the state of partition %s was written by somebody else: %s", tp, c.cluster.partition(tp).leadership)
+	}
+	return c.electAgain(tps)
+}
+
+// electAgain elects leaders again, in a new epoch: an order in the leader epoch that they have would teach them nothing.
+func (c *Core) electAgain(tps []TopicPartition) error {
+	if len(tps) == 0 {
+		return nil
+	}
+	for _, tp := range tps {
 		p := c.cluster.partition(tp)
-		c.logf(LogWarn, "the state of partition %s was written by somebody else: %s", tp, p.leadership)
 		if replicas := c.cluster.onlineReplicas(tp, p.assignment.replicas); slices.Contains(replicas, p.leadership.leader) {
 			l, err := c.writeNoOp(tp)
 			if err = c.tolerate(tp, err); err != nil {
@@ -231,8 +248,13 @@ func (c *Core) judge(req *kmsg.AlterPartitionRequest, w isrWish) (isrVerdict, bo
 		return refuse(kerr.InvalidRequest, "a recovering leader is alone in its ISR")
 	case now.recovery == recovered && w.want.recovery == recovering:
 		return refuse(kerr.InvalidRequest, "a leader that has recovered cannot become a recovering one")
-	case len(w.want.isr) == 0 || !slices.Contains(w.want.isr, now.leader) || !subset(w.want.isr, p.assignment.replicas):
-		return refuse(kerr.InvalidRequest, "the ISR must have the leader and nobody who is not a replica")
+	case len(w.want.isr) == 0 || !slices.Contains(w.want.isr, now.leader):
+		return refuse(kerr.InvalidRequest, "the ISR must have the leader")
+	case !subset(w.want.isr, p.assignment.replicas):
+		// A former controller wrote the assignment and died before it told the leader, who would ask for the same again and again.
+		v, settled := refuse(kerr.InvalidRequest, "the ISR must have nobody who is not a replica")
+		v.unaware = true
+		return v, settled
 	}
 	if req.Version == 0 {
 		// Kafka 2.7 to 3.1 sends it, whose controllers do not look at who is alive. A leader of 2.8 that gets another error than the ones above
