@@ -90,6 +90,12 @@ func (c *Core) Shift(byMs int64) {
 	//purecore:anyorder each for itself
 	for _, t := range c.ids {
 		t.openedMs += byMs
+		//purecore:anyorder each for itself
+		for tp, since := range t.left {
+			if since != NoTime {
+				t.left[tp] = since + byMs
+			}
+		}
 	}
 }
 

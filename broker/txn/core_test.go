@@ -438,6 +438,28 @@ func TestADeletedPartitionDoesNotHoldUpATransaction(t *testing.T) {
 	assert.GreaterOrEqual(t, s.nowMs-began, int64(deletedMs), "a new coordinator may not know the partition yet")
 }
 
+// H49. A clock that is set a year ahead makes nothing missing for longer: the marker is written when the metadata know the partition again.
+func TestNoPartitionIsTakenForDeletedByAClockThatIsSet(t *testing.T) {
+	s := newStage(t)
+	p := s.init("id", nil).Producer
+	require.NoError(t, s.add("id", p, p0))
+	require.NoError(t, s.end("id", p, false))
+	const year = 365 * 24 * 3600 * 1000
+	for range 3 {
+		s.mark(ErrNoPartition)
+		s.nowMs += year
+		s.core.Shift(year)
+		at, any := s.core.Next()
+		require.True(t, any)
+		s.nowMs = at
+		s.core.Tick(at)
+		s.settle()
+	}
+	require.Equal(t, PrepareAbort, s.state("id"))
+	s.mark(nil)
+	require.Equal(t, CompleteAbort, s.state("id"))
+}
+
 func TestCompletionIsWrittenUntilItIsInTheLog(t *testing.T) {
 	s := newStage(t)
 	p := s.init("id", nil).Producer
