@@ -245,7 +245,11 @@ func (c *Core) leaderAndISRAnswered(id int32, req *kmsg.LeaderAndISRRequest, res
 			}
 			delete(now, p.tp)
 		case kerr.KafkaStorageError.Code:
-			if !known[p.tp] && c.cluster.partition(p.tp) != nil {
+			at := c.cluster.partition(p.tp)
+			if at != nil && at.replicas[id] == deletionStarted {
+				continue // the answer to that order tells what came of it, and no other will be given
+			}
+			if !known[p.tp] && at != nil {
 				newlyLost = append(newlyLost, replica{p.tp, id})
 			}
 			now[p.tp] = true
