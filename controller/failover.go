@@ -148,7 +148,7 @@ func (c *Core) loadStates() (unseen map[int32]*broker, err error) {
 	}
 	unseen = c.cluster.cameUnseen(changed)
 	for _, id := range sortedKeys(unseen) {
-		c.logf(LogWarn, "broker %d was away while no controller looked: others that were in sync with it take over", id)
+		c.logf(LogWarn, "broker %d was away while no controller looked: it is taken for one that comes now", id)
 		c.emit(Disconnect{BrokerID: id, BrokerEpoch: unseen[id].epoch})
 		delete(c.cluster.brokers, id)
 	}
@@ -156,7 +156,8 @@ func (c *Core) loadStates() (unseen map[int32]*broker, err error) {
 }
 
 // cameUnseen are the brokers that registered after a state was written which still has them in sync, beside one that was there all the time. A controller that had seen them go would have
-// taken them out: they may have lost what the others have (H20). Where all of them were away nobody has more than they, and nothing is gained.
+// taken them out: they may have lost what the others have (H20). Where all of them were away nobody has more than they, and nothing is gained. But one that led alone has to lead in another
+// epoch: a follower may have fetched what it has lost, and could not tell by the epoch that something else has that offset now.
 func (c *cluster) cameUnseen(changed map[TopicPartition]int64) map[int32]*broker {
 	unseen := map[int32]*broker{}
 	c.each(func(tp TopicPartition, _ *topic, p *partition) {
@@ -174,7 +175,7 @@ func (c *cluster) cameUnseen(changed map[TopicPartition]int64) map[int32]*broker
 				stayed = true
 			}
 		}
-		if stayed {
+		if alone := len(p.leadership.isr) == 1 && len(p.assignment.replicas) > 1; stayed || alone {
 			for _, b := range came {
 				unseen[b.id] = b
 			}

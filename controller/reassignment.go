@@ -300,6 +300,10 @@ func (c *Core) dropStrays(tps []TopicPartition) error {
 				return err
 			}
 		}
+		// The leader may not have heard of the assignment, and would take them in again.
+		if err := c.tolerate(tp, c.openEpoch(tp, p.assignment)); err != nil {
+			return err
+		}
 		if err := c.dropReplicas(tp, strays); err != nil {
 			return err
 		}
